@@ -1,0 +1,53 @@
+# One library target per folder under stableaa/.
+#
+# stableaa_layer(NAME SOURCES a.cc ... [USES layer ...] [LINKS target ...])
+#   defines stableaa_NAME, exported as stableaa::NAME. USES names the layers it may include; the
+#   order is enforced by the compiler: a layer sees the headers of its own folder and of the layers
+#   it uses, and of no other, because each folder is reached through an include directory of its
+#   own (a symbolic link in the build tree). LINKS are outside libraries that no header of ours shows.
+#
+# stableaa_test(NAME SOURCES a_test.cc ... [LINKS target ...])
+#   one test program per layer. A test suite whose name starts with `Full` gets the ctest label
+#   `full`, every other `quick`.
+
+set(STABLEAA_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wpedantic)
+if(STABLEAA_WERROR)
+  list(APPEND STABLEAA_WARNINGS -Werror)
+endif()
+
+function(stableaa_layer name)
+  cmake_parse_arguments(arg "" "" "SOURCES;USES;LINKS" ${ARGN})
+  set(root ${CMAKE_BINARY_DIR}/include/${name})
+  file(MAKE_DIRECTORY ${root}/stableaa)
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/stableaa/${name} SYMBOLIC)
+
+  add_library(stableaa_${name} STATIC ${arg_SOURCES})
+  add_library(stableaa::${name} ALIAS stableaa_${name})
+  set_target_properties(stableaa_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(stableaa_${name} PUBLIC cxx_std_20)
+  target_compile_options(stableaa_${name} PRIVATE ${STABLEAA_WARNINGS})
+  target_include_directories(stableaa_${name} PUBLIC
+    $<BUILD_INTERFACE:${root}> $<INSTALL_INTERFACE:include>)
+  list(TRANSFORM arg_USES PREPEND stableaa_)
+  target_link_libraries(stableaa_${name} PUBLIC ${arg_USES} PRIVATE ${arg_LINKS})
+  set_property(GLOBAL APPEND PROPERTY STABLEAA_LAYERS ${name})
+endfunction()
+
+function(stableaa_test name)
+  if(NOT STABLEAA_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
+  set(program ${name}_test)
+  add_executable(${program} EXCLUDE_FROM_ALL ${arg_SOURCES})
+  target_compile_options(${program} PRIVATE ${STABLEAA_WARNINGS})
+  target_link_libraries(${program} PRIVATE stableaa_${name} ${arg_LINKS} GTest::gtest_main)
+  target_precompile_headers(${program} PRIVATE <gtest/gtest.h> <string> <vector>)
+  set_target_properties(${program} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS ${program})
+  gtest_discover_tests(${program} TEST_FILTER "-Full*" DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS quick TIMEOUT 300)
+  gtest_discover_tests(${program} TEST_FILTER "Full*" DISCOVERY_TIMEOUT 60
+    TEST_LIST ${program}_full PROPERTIES LABELS full TIMEOUT 600)
+endfunction()
