@@ -51,3 +51,23 @@ function(stableaa_test name)
   gtest_discover_tests(${program} TEST_FILTER "Full*" DISCOVERY_TIMEOUT 60
     TEST_LIST ${program}_full PROPERTIES LABELS full TIMEOUT 600)
 endfunction()
+
+# stableaa_crosscheck(NAME [LINKS target ...])
+#   builds NAME.cc, a small program that prints what the library computes, and registers the test
+#   NAME, which runs NAME.py on it to compare with NumPy and SciPy. Skipped, with a message, where
+#   there is no Python with these packages (scripts/test makes one in the build tree).
+function(stableaa_crosscheck name)
+  if(NOT STABLEAA_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "LINKS" ${ARGN})
+  add_executable(${name} EXCLUDE_FROM_ALL ${name}.cc)
+  target_compile_options(${name} PRIVATE ${STABLEAA_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${arg_LINKS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS ${name})
+  add_test(NAME ${name}
+    COMMAND ${PROJECT_SOURCE_DIR}/scripts/crosscheck ${CMAKE_BINARY_DIR}
+            ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py $<TARGET_FILE:${name}>)
+  set_tests_properties(${name} PROPERTIES LABELS full SKIP_RETURN_CODE 77 TIMEOUT 300)
+endfunction()

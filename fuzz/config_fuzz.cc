@@ -1,0 +1,85 @@
+// Configuration from any bytes: either a BadInput, or values that ToToml writes so that they read
+// back the same. The first byte chooses between a file (even) and an override (odd).
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stableaa/base/config.h"
+#include "stableaa/base/error.h"
+
+namespace stableaa {
+namespace {
+
+enum class Color { kRed, kGreen };
+
+struct Options {
+  bool flag = false;
+  int small = 0;
+  std::int64_t large = 0;
+  std::uint64_t seed = 0;
+  double real = 1;
+  double any = 0;
+  std::string text;
+  std::vector<double> reals;
+  std::vector<std::string> texts;
+  Color color = Color::kRed;
+};
+
+void Describe(Config& config, Options& options) {
+  config.Bool("flag", &options.flag, "");
+  config.Int("a.small", &options.small, {-5, 5}, "");
+  config.Int("a.large", &options.large, {}, "");
+  config.Int("seed", &options.seed, {}, "");
+  config.Real("a.b.real", &options.real, {.above = 0, .at_most = 2}, "");
+  config.Real("any", &options.any, {.infinite = true}, "");
+  config.Text("text", &options.text, "");
+  config.List("a.reals", &options.reals, {}, "");
+  config.List("texts", &options.texts, "");
+  config.Choice("color", &options.color, {{"red", Color::kRed}, {"green", Color::kGreen}}, "");
+}
+
+// Any other exception than Error escapes and is reported.
+bool Accepts(Config& config, std::string_view text, bool as_override) {
+  try {
+    if (as_override) {
+      config.Set(text);
+    } else {
+      config.LoadText(text, "fuzz.toml");
+    }
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::kBadInput) std::abort();
+    return false;
+  }
+}
+
+void Try(std::string_view text, bool as_override) {
+  Options options;
+  Config config;
+  Describe(config, options);
+  const std::string before = config.ToToml();
+  if (!Accepts(config, text, as_override)) {
+    if (config.ToToml() != before) std::abort();
+    return;
+  }
+  Options again;
+  Config reader;
+  Describe(reader, again);
+  reader.LoadText(config.ToToml(), "again.toml");
+  if (reader.ToToml() != config.ToToml()) std::abort();
+  for (const ConfigKey& key : config.Keys()) reader.Set(key.key + "=" + key.value);
+  if (reader.ToToml() != config.ToToml()) std::abort();
+}
+
+}  // namespace
+}  // namespace stableaa
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  stableaa::Try(text, data[0] % 2 == 1);
+  return 0;
+}

@@ -1,0 +1,353 @@
+#include "stableaa/base/toml_values.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "stableaa/base/error.h"
+
+namespace stableaa {
+namespace {
+
+constexpr int kMaxNesting = 32;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsQuote(char c) { return c == '"' || c == '\''; }
+
+// The position behind the string that starts at `text[begin]`, by TOML's rules. A string that is
+// not closed ends with its line, or with the text if it may span lines.
+std::size_t SkipString(std::string_view text, std::size_t begin) {
+  const char quote = text[begin];
+  const std::string triple(3, quote);
+  const bool multi_line = text.substr(begin, 3) == triple;
+  std::size_t i = begin + (multi_line ? 3 : 1);
+  while (i < text.size()) {
+    if (quote == '"' && text[i] == '\\') {
+      i += 2;
+    } else if (multi_line && text.substr(i, 3) == triple) {
+      i += 3;
+      // Up to two quotes may stand directly before the closing three.
+      for (int extra = 0; extra < 2 && i < text.size() && text[i] == quote; ++extra) ++i;
+      return i;
+    } else if (!multi_line && text[i] == quote) {
+      return i + 1;
+    } else if (!multi_line && text[i] == '\n') {
+      return i;
+    } else {
+      ++i;
+    }
+  }
+  return text.size();
+}
+
+// The length of the well-formed UTF-8 character that `text` starts with, 0 if there is none.
+std::size_t Utf8Length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
+  }
+  // Overlong forms, surrogates and code points beyond U+10FFFF show in the second byte.
+  const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  return byte(1) >= low && byte(1) <= high ? length : 0;
+}
+
+// Refuses what toml++ 3.3 cannot be trusted with, outside of strings and comments:
+//
+// - Depth. It limits the nesting of values but not of dotted keys, and frees its tree recursively:
+//   half a megabyte of "a.a.a..." overflows the stack. A dot belongs to a number, one each, or it
+//   joins the parts of a key; so dots without a separator between them are the depth of a key.
+// - Other than ASCII. TOML has none there, and toml++ asks of each such character whether it is a
+//   blank, in a function that has no answer for some (it runs into __builtin_unreachable).
+class OutlineCheck {
+ public:
+  OutlineCheck(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  void Run() {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    std::size_t i = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+    while (i < text_.size()) {
+      Look(i);
+      const std::size_t next = Next(i);
+      const std::string_view passed = text_.substr(i, next - i);
+      line_ += static_cast<int>(std::count(passed.begin(), passed.end(), '\n'));
+      i = next;
+    }
+  }
+
+ private:
+  std::size_t Next(std::size_t i) const {
+    if (IsQuote(text_[i])) return SkipString(text_, i);
+    if (text_[i] == '#') return std::min(text_.find('\n', i), text_.size());
+    return i + 1;
+  }
+
+  void Look(std::size_t i) {
+    const char c = text_[i];
+    if (c == '.') ++dots_;
+    if (c == '[' || c == '{') ++brackets_;
+    if (c == ']' || c == '}') brackets_ = std::max(brackets_ - 1, 0);
+    if (std::string_view("[]{}=,\n").find(c) != std::string_view::npos) dots_ = 0;
+    if (dots_ > kMaxNesting || brackets_ > kMaxNesting) {
+      throw BadInput(fmt::format("{}:{}: nested deeper than {} levels", name_, line_, kMaxNesting));
+    }
+    if (static_cast<unsigned char>(c) >= 0x80) RefuseCharacter(text_.substr(i));
+  }
+
+  [[noreturn]] void RefuseCharacter(std::string_view rest) const {
+    const std::size_t length = Utf8Length(rest);
+    if (length == 0) throw BadInput(fmt::format("{}:{}: not valid UTF-8", name_, line_));
+    throw BadInput(fmt::format("{}:{}: '{}' can stand only in a string or a comment", name_, line_,
+                               rest.substr(0, length)));
+  }
+
+  const std::string_view text_;
+  const std::string& name_;
+  int line_ = 1;
+  int brackets_ = 0;
+  int dots_ = 0;
+};
+
+// toml++ says "Error while parsing key-value pair: cannot redefine ..."; the first words are noise.
+std::string Reason(const toml::parse_error& error) {
+  constexpr std::string_view kNoise = "Error while parsing ";
+  std::string_view reason = error.description();
+  if (reason.starts_with(kNoise)) reason.remove_prefix(kNoise.size());
+  return Shorten(reason, 300);
+}
+
+toml::table Parse(std::string_view text, const std::string& name) {
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    const toml::source_position& at = error.source().begin;
+    throw BadInput(fmt::format("{}:{}:{}: {}", name, at.line, at.column, Reason(error)));
+  }
+}
+
+TomlValue FromNode(const toml::node& node) {
+  if (const auto* boolean = node.as_boolean()) return {boolean->get()};
+  if (const auto* integer = node.as_integer()) return {std::int64_t{integer->get()}};
+  if (const auto* real = node.as_floating_point()) return {real->get()};
+  if (const auto* text = node.as_string()) return {text->get()};
+  if (const auto* array = node.as_array()) {
+    TomlValue::List list;
+    for (const toml::node& element : *array) list.push_back(FromNode(element));
+    return {std::move(list)};
+  }
+  return {TomlValue::Other{node.is_table() ? "a table" : "a date or time"}};
+}
+
+std::string KeyPart(std::string_view part) {
+  const bool bare = !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
+    return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
+  });
+  return bare ? std::string(part) : TomlText(part);
+}
+
+void Flatten(const toml::table& table, const std::string& prefix, std::vector<TomlEntry>& entries) {
+  for (const auto& [key, node] : table) {
+    const std::string path = prefix + KeyPart(key.str());
+    const toml::table* inner = node.as_table();
+    if (inner != nullptr && !inner->empty()) {
+      Flatten(*inner, path + ".", entries);
+    } else {
+      entries.push_back({path, FromNode(node), key.source().begin.line});
+    }
+  }
+}
+
+// TOML's separator: 1_000_000. An underscore elsewhere stays, so that the number is refused.
+std::string WithoutSeparators(std::string_view text) {
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool separator = text[i] == '_' && i > 0 && i + 1 < text.size() && IsDigit(text[i - 1]) &&
+                           IsDigit(text[i + 1]);
+    if (!separator) digits += text[i];
+  }
+  return digits;
+}
+
+template <typename Number>
+std::optional<Number> ReadWhole(const std::string& text) {
+  Number number{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (stop != end) return std::nullopt;
+  if (error == std::errc::result_out_of_range && std::is_floating_point_v<Number>) {
+    throw BadInput(fmt::format("{} does not fit a double", Shorten(text)));
+  }
+  if (error != std::errc()) return std::nullopt;
+  return number;
+}
+
+std::optional<TomlValue> ReadNumber(std::string_view text) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  const std::string_view unsigned_part = text.substr(text.starts_with('-') ? 1 : 0);
+  // from_chars knows more spellings of these two than TOML does.
+  const bool named = unsigned_part == "inf" || unsigned_part == "nan";
+  const bool digits =
+      !unsigned_part.empty() && (IsDigit(unsigned_part[0]) || unsigned_part[0] == '.');
+  if (!named && !digits) return std::nullopt;
+  const std::string number = WithoutSeparators(text);
+  if (const auto integer = ReadWhole<std::int64_t>(number)) return TomlValue{*integer};
+  if (const auto large = ReadWhole<std::uint64_t>(number)) return TomlValue{*large};
+  if (const auto real = ReadWhole<double>(number)) return TomlValue{*real};
+  return std::nullopt;
+}
+
+TomlValue ReadQuoted(std::string_view text) {
+  if (SkipString(text, 0) != text.size()) {
+    throw BadInput(fmt::format("the closing quote is missing or not the end of {}", Shorten(text)));
+  }
+  try {
+    return FromNode(*toml::parse("text = " + std::string(text)).get("text"));
+  } catch (const toml::parse_error& error) {
+    throw BadInput(fmt::format("{}: {}", Shorten(text), Reason(error)));
+  }
+}
+
+TomlValue ReadScalar(std::string_view text, bool text_wanted) {
+  if (!text.empty() && IsQuote(text[0])) return ReadQuoted(text);
+  if (text_wanted) return {std::string(text)};
+  if (text.empty()) return {TomlValue::Other{"nothing"}};
+  if (text == "true" || text == "false") return {text == "true"};
+  if (auto number = ReadNumber(text)) return *std::move(number);
+  return {std::string(text)};
+}
+
+TomlValue::List ReadList(std::string_view text, bool text_wanted) {
+  TomlValue::List list;
+  if (text.starts_with('[') && text.ends_with(']')) {
+    text = Trim(text.substr(1, text.size() - 2));
+  }
+  while (!text.empty()) {
+    const std::size_t behind_quotes = IsQuote(text[0]) ? SkipString(text, 0) : 0;
+    const std::size_t comma = std::min(text.find(',', behind_quotes), text.size());
+    const std::string_view element = Trim(text.substr(0, comma));
+    if (element.empty()) throw BadInput("an element of the list is empty");
+    list.push_back(ReadScalar(element, text_wanted));
+    text = Trim(text.substr(std::min(comma + 1, text.size())));
+  }
+  return list;
+}
+
+bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
+std::string Escaped(char c) {
+  switch (c) {
+    case '\b':
+      return "\\b";
+    case '\t':
+      return "\\t";
+    case '\n':
+      return "\\n";
+    case '\f':
+      return "\\f";
+    case '\r':
+      return "\\r";
+    case '"':
+    case '\\':
+      return {'\\', c};
+    default:
+      return IsControl(c) ? fmt::format("\\u{:04X}", static_cast<unsigned>(c)) : std::string(1, c);
+  }
+}
+
+struct LiteralOf {
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(std::int64_t value) const { return std::to_string(value); }
+  std::string operator()(std::uint64_t value) const { return std::to_string(value); }
+  std::string operator()(double value) const { return TomlReal(value); }
+  std::string operator()(const std::string& value) const { return '"' + Shorten(value) + '"'; }
+  std::string operator()(const TomlValue::List&) const { return "a list"; }
+  std::string operator()(const TomlValue::Other& value) const { return value.name; }
+};
+
+}  // namespace
+
+std::vector<TomlEntry> ReadToml(std::string_view text, const std::string& name) {
+  OutlineCheck(text, name).Run();
+  std::vector<TomlEntry> entries;
+  Flatten(Parse(text, name), "", entries);
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const TomlEntry& a, const TomlEntry& b) { return a.line < b.line; });
+  return entries;
+}
+
+TomlValue ReadOverride(std::string_view text, bool text_wanted, bool list_wanted) {
+  if (list_wanted) return {ReadList(text, text_wanted)};
+  return ReadScalar(text, text_wanted);
+}
+
+std::string TomlReal(double value) {
+  char buffer[32];
+  const auto end = std::to_chars(std::begin(buffer), std::end(buffer), value).ptr;
+  std::string text(buffer, end);
+  // Without a point TOML would read an integer, and lose the sign of -0.
+  const bool integer_like = text.find_first_not_of("-0123456789") == std::string::npos;
+  if (std::isnan(value)) return "nan";
+  return integer_like ? text + ".0" : text;
+}
+
+std::string TomlText(std::string_view value) {
+  std::string text = "\"";
+  for (const char c : value) text += Escaped(c);
+  return text + '"';
+}
+
+std::string ShortLiteral(const TomlValue& value) { return std::visit(LiteralOf(), value.is); }
+
+std::string WhatIs(const TomlValue& value) {
+  const std::string literal = ShortLiteral(value);
+  if (std::holds_alternative<bool>(value.is)) return "the boolean " + literal;
+  if (std::holds_alternative<std::int64_t>(value.is)) return "the integer " + literal;
+  if (std::holds_alternative<std::uint64_t>(value.is)) return "the integer " + literal;
+  if (std::holds_alternative<double>(value.is)) return "the real " + literal;
+  if (std::holds_alternative<std::string>(value.is)) return "the string " + literal;
+  return literal;
+}
+
+bool IsCleanUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = Utf8Length(text);
+    if (length == 0 || text[0] == '\0') return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string_view Trim(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  const std::size_t end = text.find_last_not_of(kBlanks) + 1;
+  return begin < end ? text.substr(begin, end - begin) : std::string_view();
+}
+
+std::string Shorten(std::string_view text, std::size_t limit) {
+  std::string shown;
+  while (!text.empty() && shown.size() < limit) {
+    const std::size_t length = Utf8Length(text);
+    if (length == 0) {
+      shown += '?';
+    } else {
+      shown += IsControl(text[0]) ? Escaped(text[0]) : std::string(text.substr(0, length));
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return text.empty() ? shown : shown + "...";
+}
+
+}  // namespace stableaa

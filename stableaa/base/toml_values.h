@@ -1,0 +1,59 @@
+// The values of a TOML document, flat, and their text: what config.cc builds upon. Hides toml++ and
+// keeps documents from it that would exhaust the stack.
+#ifndef STABLEAA_BASE_TOML_VALUES_H_
+#define STABLEAA_BASE_TOML_VALUES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace stableaa {
+
+struct TomlValue {
+  // Found where a value may not stand; `name` is for messages: "a table", "a date".
+  struct Other {
+    std::string name;
+  };
+  using List = std::vector<TomlValue>;
+
+  // An integer is unsigned only when it does not fit std::int64_t, which overrides alone can reach.
+  std::variant<bool, std::int64_t, std::uint64_t, double, std::string, List, Other> is;
+};
+
+// One line of a document: a value, or a table without entries (a table with entries shows in them).
+struct TomlEntry {
+  std::string key;  // dotted; parts that TOML would have to quote are quoted
+  TomlValue value;
+  std::uint32_t line = 0;
+};
+
+// The entries in the order of their lines. Throws BadInput: "my.toml:3:7: <reason>".
+std::vector<TomlEntry> ReadToml(std::string_view text, const std::string& name);
+
+// The right side of an override. With `text_wanted` anything that is not in quotes is a string as
+// it stands; otherwise numbers and booleans are recognised first. With `list_wanted` the text is a
+// comma-separated list, in brackets or not.
+TomlValue ReadOverride(std::string_view text, bool text_wanted, bool list_wanted);
+
+// Literals, valid both as TOML and (infinities apart) as JSON. They read back exactly.
+std::string TomlReal(double value);
+std::string TomlText(std::string_view value);
+
+// What a message says about a value: `the string "five"`, `the integer 7`, `a table`.
+std::string WhatIs(const TomlValue& value);
+// The literal alone, shortened if it is very long.
+std::string ShortLiteral(const TomlValue& value);
+
+// True for well-formed UTF-8 without NUL.
+bool IsCleanUtf8(std::string_view text);
+// `text` without blanks at both ends.
+std::string_view Trim(std::string_view text);
+// For a message: at most about `limit` bytes, then "..."; control characters escaped.
+std::string Shorten(std::string_view text, std::size_t limit = 60);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_BASE_TOML_VALUES_H_
