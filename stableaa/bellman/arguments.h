@@ -1,0 +1,27 @@
+// The argument checks that the operators and the policies share. Internal to this folder.
+#ifndef STABLEAA_BELLMAN_ARGUMENTS_H_
+#define STABLEAA_BELLMAN_ARGUMENTS_H_
+
+#include <cstddef>
+#include <string_view>
+
+namespace stableaa::internal {
+
+// Each throws BadInput with the offending numbers when the condition in its name does not hold.
+
+void RequireActions(std::size_t actions);
+
+// `size` numbers of `what` for `expected` of them.
+void RequireSize(std::string_view what, std::size_t size, std::size_t expected);
+
+// A row-major batch: `size` numbers that are rows of `actions` (at least one) each, any number of
+// rows or exactly `rows`.
+void RequireWholeRows(std::size_t size, std::size_t actions);
+void RequireRows(std::size_t size, std::size_t rows, std::size_t actions);
+
+// In [0, infinity]; `name` says whose omega it is.
+void RequireOmega(std::string_view name, double omega);
+
+}  // namespace stableaa::internal
+
+#endif  // STABLEAA_BELLMAN_ARGUMENTS_H_
