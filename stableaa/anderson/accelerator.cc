@@ -1,0 +1,255 @@
+#include "stableaa/anderson/accelerator.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "stableaa/base/binary_io.h"
+#include "stableaa/base/config.h"
+#include "stableaa/base/error.h"
+
+namespace stableaa {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::uint32_t kStateVersion = 1;
+
+Window MakeWindow(std::size_t size, const AcceleratorOptions& options, const Reduction& reduction) {
+  options.Validate();
+  if (size == 0) throw BadInput("an accelerator needs at least one component, found size = 0");
+  if (reduction.ranks < 1 || reduction.rank < 0 || reduction.rank >= reduction.ranks ||
+      (reduction.ranks > 1 && !reduction.sum)) {
+    throw BadInput(fmt::format(
+        "a reduction needs 0 ≤ rank < ranks and a sum when ranks > 1, found rank {} of {}{}",
+        reduction.rank, reduction.ranks, reduction.sum ? "" : " without a sum"));
+  }
+  return Window({.size = size,
+                 .memory = options.memory,
+                 .damping = options.damping,
+                 .precision = options.history,
+                 .threads = options.threads},
+                reduction);
+}
+
+// Every counter, in the order in which they are saved.
+auto Counters(auto& s) {
+  return std::array{&s.steps,          &s.accelerated, &s.plain_no_window, &s.plain_interval,
+                    &s.plain_weights,  &s.rejected,    &s.restarts_growth, &s.restarts_scheduled,
+                    &s.restarts_range, &s.qr_solves,   &s.columns_dropped};
+}
+
+[[noreturn]] void ThrowNonFinite(std::int64_t step, std::span<const double> x,
+                                 std::span<const double> image) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!std::isfinite(x[i])) {
+      throw WorkFailed(fmt::format("step {}: the iterate is {} at component {}", step, x[i], i));
+    }
+    if (!std::isfinite(image[i])) {
+      throw WorkFailed(
+          fmt::format("step {}: the map returned {} at component {}", step, image[i], i));
+    }
+    if (!std::isfinite(image[i] - x[i])) {
+      throw WorkFailed(fmt::format("step {}: the residual overflows at component {} ({} − {})",
+                                   step, i, image[i], x[i]));
+    }
+  }
+  throw WorkFailed(fmt::format("step {}: the residual is not finite on another rank", step));
+}
+
+}  // namespace
+
+void Describe(Config& config, AcceleratorOptions& options) {
+  config.Int("anderson.memory", &options.memory, {0, Window::kMaxMemory},
+             "Differences of earlier iterates that are mixed; 0 turns acceleration off.");
+  config.Real("anderson.damping", &options.damping, {.above = 0, .at_most = 2},
+              "Share of the images against the iterates, and length of the plain step.");
+  Describe(config, options.weights, "anderson.");
+  config.Int("anderson.interval", &options.interval, {1, 1'000'000},
+             "Accelerate every this many steps; the steps between are plain.");
+  config.Bool("anderson.safeguard", &options.safeguard,
+              "Take back an accelerated step whose residual grew too much.");
+  config.Real("anderson.safeguard_factor", &options.safeguard_factor,
+              {.above = 0, .at_most = 1e100},
+              "Residual growth over the smallest so far that the safeguard lets pass.");
+  config.Real("anderson.max_weight_norm", &options.max_weight_norm, {.above = 0, .at_most = 1e100},
+              "Steps with a larger norm of tau are not tried.");
+  config.Choice("anderson.restart", &options.restart,
+                {{"never", RestartRule::kNever},
+                 {"every", RestartRule::kEvery},
+                 {"growth", RestartRule::kOnGrowth}},
+                "When to empty the window.");
+  config.Int("anderson.restart_interval", &options.restart_interval, {1, 1'000'000'000},
+             "Steps between restarts when restart is every.");
+  config.Real("anderson.restart_growth", &options.restart_growth, {.at_least = 1, .at_most = 1e100},
+              "Residual growth that causes a restart when restart is growth.");
+  config.Choice("anderson.history", &options.history,
+                {{"double", HistoryPrecision::kDouble}, {"float", HistoryPrecision::kFloat}},
+                "Precision in which the window is kept; float halves its memory and traffic.");
+  config.Int("anderson.threads", &options.threads, {1, 1024},
+             "Threads for the passes over the window; the result does not depend on it.");
+}
+
+void AcceleratorOptions::Validate() const {
+  AcceleratorOptions copy = *this;
+  Config config;
+  Describe(config, copy);  // a declaration checks the value that its field has
+}
+
+Accelerator::Accelerator(std::size_t size, const AcceleratorOptions& options,
+                         const Reduction& reduction)
+    : size_(size),
+      options_(options),
+      window_(MakeWindow(size, options, reduction)),
+      solver_(options.weights) {
+  Reset();
+}
+
+void Accelerator::Reset() {
+  window_.Clear();
+  statistics_ = {};
+  statistics_.best_residual_norm = kInfinity;
+  last_accelerated_ = false;
+  since_restart_ = 0;
+  best_since_restart_ = kInfinity;
+}
+
+StepReport Accelerator::Step(std::span<double> x, std::span<const double> image) {
+  Append(x, image);
+  StepReport report{.residual_norm = window_.ResidualNorm()};
+  ++statistics_.steps;
+  ++since_restart_;
+
+  const bool restart = RestartDue(report.residual_norm);
+  if (StepGotWorse(report.residual_norm)) {
+    // τ = (1, 0, …) gives x_{k−1} + β e_{k−1}: the plain step from before the failed one.
+    window_.Mix(std::array{1.0}, x);
+    ++statistics_.rejected;
+    report.kind = StepKind::kRejected;
+  } else if (!restart && WorthAccelerating() && SolveWeights()) {
+    window_.Mix(weights().tau, x);
+    ++statistics_.accelerated;
+    report.kind = StepKind::kAccelerated;
+    report.gain = weights().gain;
+  } else {
+    if (restart) ++statistics_.plain_no_window;
+    window_.Mix({}, x);
+  }
+
+  statistics_.best_residual_norm = std::min(statistics_.best_residual_norm, report.residual_norm);
+  best_since_restart_ = std::min(best_since_restart_, report.residual_norm);
+  last_accelerated_ = report.kind == StepKind::kAccelerated;
+  if (restart) {
+    window_.DropColumns();
+    since_restart_ = 0;
+    best_since_restart_ = report.residual_norm;
+  }
+  return report;
+}
+
+void Accelerator::Append(std::span<const double> x, std::span<const double> image) {
+  if (x.size() != size_ || image.size() != size_) {
+    throw BadInput(
+        fmt::format("an accelerator of size {} was given an iterate of {} and an image "
+                    "of {} components",
+                    size_, x.size(), image.size()));
+  }
+  Window::Outcome outcome = window_.Append(x, image);
+  if (outcome == Window::Outcome::kOutOfRange) {
+    window_.Clear();
+    outcome = window_.Append(x, image);
+    last_accelerated_ = false;
+    if (outcome != Window::Outcome::kNonFinite) ++statistics_.restarts_range;
+  }
+  if (outcome == Window::Outcome::kNonFinite) {
+    window_.Clear();
+    last_accelerated_ = false;
+    ThrowNonFinite(statistics_.steps, x, image);
+  }
+}
+
+bool Accelerator::RestartDue(double residual_norm) {
+  if (window_.columns() == 0) return false;
+  switch (options_.restart) {
+    case RestartRule::kNever:
+      return false;
+    case RestartRule::kEvery:
+      if (since_restart_ <= options_.restart_interval) return false;
+      ++statistics_.restarts_scheduled;
+      return true;
+    case RestartRule::kOnGrowth:
+      if (!(residual_norm > options_.restart_growth * best_since_restart_)) return false;
+      ++statistics_.restarts_growth;
+      return true;
+  }
+  return false;
+}
+
+bool Accelerator::StepGotWorse(double residual_norm) const {
+  return options_.safeguard && last_accelerated_ &&
+         residual_norm > options_.safeguard_factor * statistics_.best_residual_norm;
+}
+
+bool Accelerator::WorthAccelerating() {
+  if (window_.columns() == 0) {
+    ++statistics_.plain_no_window;
+    return false;
+  }
+  if (statistics_.steps % options_.interval != 0) {
+    ++statistics_.plain_interval;
+    return false;
+  }
+  return true;
+}
+
+bool Accelerator::SolveWeights() {
+  if (!solver_.SolveProducts(window_.Products())) {
+    solver_.SolveTriangle(window_.Triangle());
+    ++statistics_.qr_solves;
+  }
+  statistics_.columns_dropped += window_.columns() - weights().rank;
+  if (!(weights().TauNorm() <= options_.max_weight_norm)) {
+    ++statistics_.plain_weights;
+    return false;
+  }
+  return true;
+}
+
+void Accelerator::Save(ByteWriter& writer) const {
+  writer.U32(kStateVersion);
+  for (const std::int64_t* counter : Counters(statistics_)) writer.I64(*counter);
+  writer.F64(statistics_.best_residual_norm);
+  writer.Bool(last_accelerated_);
+  writer.I64(since_restart_);
+  writer.F64(best_since_restart_);
+  window_.Save(writer);
+}
+
+void Accelerator::Load(ByteReader& reader) {
+  const std::uint32_t version = reader.U32();
+  if (version != kStateVersion) {
+    throw reader.Wrong(fmt::format("expected an accelerator state of version {}, found {}",
+                                   kStateVersion, version));
+  }
+  AcceleratorStatistics statistics;
+  for (std::int64_t* counter : Counters(statistics)) {
+    *counter = reader.I64();
+    if (*counter < 0) throw reader.Wrong(fmt::format("a counter is negative ({})", *counter));
+  }
+  statistics.best_residual_norm = reader.F64();
+  const bool last_accelerated = reader.Bool();
+  const std::int64_t since_restart = reader.I64();
+  const double best_since_restart = reader.F64();
+  if (!(statistics.best_residual_norm >= 0) || !(best_since_restart >= 0) || since_restart < 0) {
+    throw reader.Wrong("expected residual norms and a step count of at least 0");
+  }
+  window_.Load(reader);  // the last that can fail
+  statistics_ = statistics;
+  last_accelerated_ = last_accelerated;
+  since_restart_ = since_restart;
+  best_since_restart_ = best_since_restart;
+}
+
+}  // namespace stableaa

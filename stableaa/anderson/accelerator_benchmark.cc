@@ -1,0 +1,69 @@
+#include "stableaa/anderson/accelerator_benchmark.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "stableaa/base/stopwatch.h"
+#include "stableaa/base/triad.h"
+
+namespace stableaa {
+namespace {
+
+double Median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// A contraction whose target wanders with the step, so that the window never degenerates.
+void WanderingMap(std::size_t step, const std::vector<double>& x, std::vector<double>& image) {
+  const double phase = static_cast<double>(step % 97);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double mode = static_cast<double>(i % 61) / 61;
+    image[i] = 0.9 * mode * x[i] + 1 + mode * phase + static_cast<double>((i * (step + 1)) % 13);
+  }
+}
+
+}  // namespace
+
+std::uint64_t AcceleratorBenchmarkBytes(std::size_t n, const AcceleratorOptions& options) {
+  const std::uint64_t element = options.history == HistoryPrecision::kFloat ? 4 : 8;
+  const std::uint64_t columns = 2 * static_cast<std::uint64_t>(options.memory);
+  return n * (columns * element + 8 * (2 + 2 + 3));  // window; its last pair; x and g(x); triad
+}
+
+AcceleratorTiming MeasureAccelerator(std::size_t n, AcceleratorOptions options) {
+  options.safeguard = false;
+  options.restart = RestartRule::kNever;
+  options.interval = 1;
+  const auto bytes = 8.0 * static_cast<double>(n) * (3 * options.memory + 9);
+  // Enough steps for a steady median: about 40 GB of traffic, at least 15 steps, at most 20,000.
+  const auto steps = static_cast<std::size_t>(std::clamp(4e10 / bytes, 15.0, 2e4));
+  const auto warm_up = static_cast<std::size_t>(options.memory) + 2;
+
+  Accelerator accelerator(n, options);
+  Triad triad(n, options.threads);
+  std::vector<double> x(n, 0.0);
+  std::vector<double> image(n);
+  std::vector<double> step_seconds;
+  std::vector<double> triad_seconds;
+  for (std::size_t step = 0; step < warm_up + steps; ++step) {
+    WanderingMap(step, x, image);
+    const Stopwatch watch;
+    accelerator.Step(x, image);
+    const double seconds = watch.Seconds();
+    const double stream = triad.Run(options.memory + 3);
+    if (step < warm_up) continue;
+    step_seconds.push_back(seconds);
+    triad_seconds.push_back(stream);
+  }
+
+  AcceleratorTiming timing{.n = n, .memory = options.memory, .threads = options.threads};
+  timing.ms_per_step = 1e3 * Median(step_seconds);
+  timing.triad_ms = 1e3 * Median(triad_seconds);
+  timing.ratio = timing.ms_per_step / timing.triad_ms;
+  return timing;
+}
+
+}  // namespace stableaa

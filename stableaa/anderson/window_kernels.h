@@ -1,0 +1,48 @@
+// The two hot loops of a Window, over one chunk of the vectors.
+//
+// Both go through the chunk block by block, so that a block of every vector stays in the
+// first-level caches while all columns are combined with it: each vector is read from memory once.
+#ifndef STABLEAA_ANDERSON_WINDOW_KERNELS_H_
+#define STABLEAA_ANDERSON_WINDOW_KERNELS_H_
+
+#include <cstddef>
+#include <span>
+
+namespace stableaa {
+
+// Where the sums of one chunk stand; from kOthers on, (h·H_j, e·H_j) for each older column.
+enum WindowSum : std::size_t { kResidual, kNewStep, kNewColumn, kCross, kOthers };
+
+// Pointers to the begin of the chunk. T is the type in which columns are kept: double or float.
+template <typename T>
+struct AppendChunk {
+  std::size_t size;
+  const double* x;
+  const double* image;
+  double* iterate;   // in: x_{k−1}, out: x_k
+  double* residual;  // in: e_{k−1}, out: e_k
+  T* new_h;          // out: scale · (e_k − e_{k−1})
+  T* new_w;          // out: scale · (x_k − x_{k−1}) + damping · new_h
+  std::span<const T* const> older;
+  double scale;
+  double damping;
+  double* sums;  // out: kOthers + 2·older.size() of them
+
+  void Run() const;
+};
+
+template <typename T>
+struct MixChunk {
+  std::size_t size;
+  double* x;  // in: x_k, out: x_k + damping · residual − Σ weights_j columns_j
+  const double* residual;
+  std::span<const T* const> columns;
+  const double* weights;
+  double damping;
+
+  void Run() const;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_ANDERSON_WINDOW_KERNELS_H_
