@@ -1,0 +1,114 @@
+// stableaa bench NAME: measurements, each beside the limit of the machine taken in the same run.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stableaa/anderson/accelerator_benchmark.h"
+#include "stableaa/base/config.h"
+#include "stableaa/base/machine.h"
+#include "stableaa/base/progress.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/cli/settings.h"
+
+namespace stableaa {
+namespace {
+
+struct AndersonBench {
+  SettingsFlags flags;
+  std::uint64_t n = 0;  // 0: the standard sizes
+  int threads = 0;      // 0: one, then all cores
+  bool json = false;
+};
+
+using SizeAndThreads = std::pair<std::uint64_t, int>;
+
+std::vector<SizeAndThreads> Cases(const AndersonBench& bench) {
+  std::vector<int> threads = {1};
+  if (bench.threads > 0) {
+    threads = {bench.threads};
+  } else if (CoreCount() > 1) {
+    threads.push_back(CoreCount());
+  }
+  if (bench.n > 0) {
+    std::vector<SizeAndThreads> cases;
+    for (const int t : threads) cases.emplace_back(bench.n, t);
+    return cases;
+  }
+  std::vector<SizeAndThreads> cases = {{100, threads.front()}};
+  for (const int t : threads) cases.emplace_back(10'000'000, t);
+  return cases;
+}
+
+void PrintRow(const AcceleratorTiming& t, bool json) {
+  if (json) {
+    const nlohmann::ordered_json object = {{"n", t.n},
+                                           {"memory", t.memory},
+                                           {"threads", t.threads},
+                                           {"ms_per_step", t.ms_per_step},
+                                           {"triad_ms", t.triad_ms},
+                                           {"ratio", t.ratio}};
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print("{:>10} {:>7} {:>8} {:>12.5g} {:>12.5g} {:>7.2f}\n", t.n, t.memory, t.threads,
+               t.ms_per_step, t.triad_ms, t.ratio);
+  }
+  std::fflush(stdout);
+}
+
+void RunAnderson(const AndersonBench& bench) {
+  Settings settings;
+  Config config;
+  Describe(config, settings);
+  bench.flags.Apply(config);
+
+  const std::vector<SizeAndThreads> cases = Cases(bench);
+  for (const auto& [n, threads] : cases) {
+    RequireMemory("bench anderson", AcceleratorBenchmarkBytes(n, settings.anderson),
+                  "try a smaller --n");
+  }
+  if (!bench.json) {
+    fmt::print("{}; {}\n{:>10} {:>7} {:>8} {:>12} {:>12} {:>7}\n", MachineName(), CompilerName(),
+               "n", "memory", "threads", "ms/step", "triad ms", "ratio");
+    std::fflush(stdout);
+  }
+  Progress progress({.label = "bench anderson", .unit = "cases", .total = cases.size()});
+  for (const auto& [n, threads] : cases) {
+    settings.anderson.threads = threads;
+    PrintRow(MeasureAccelerator(n, settings.anderson), bench.json);
+    progress.Advance();
+  }
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App& program) {
+  CLI::App* bench = program.add_subcommand("bench", "Measure the speed of a part on this machine");
+  bench->require_subcommand(1);
+  bench->footer("Example: stableaa bench anderson --threads 2 --json\n");
+
+  auto options = std::make_shared<AndersonBench>();
+  CLI::App* anderson = bench->add_subcommand(
+      "anderson", "One accelerated step against a triad streaming 8n(3m+9) bytes");
+  anderson->add_option("--n", options->n, "Size of the vectors (default: 100 and 10000000)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40).description(""))
+      ->type_name("N in [1, 2^40]");
+  anderson->add_option("--threads", options->threads, "Threads (default: 1, then all cores)")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N in [1, 1024]");
+  options->flags.AddTo(*anderson);
+  anderson->add_flag("--json", options->json, "One JSON object per measurement");
+  anderson->footer(
+      "The keys anderson.memory, .weights, .eta, .history and .damping apply; safeguard, interval\n"
+      "and restarts are off, so that every step is a full one. Medians over the steps of one run.\n"
+      "Example: stableaa bench anderson --n 1000000 --set anderson.history=float\n");
+  anderson->callback([options] { RunAnderson(*options); });
+}
+
+}  // namespace stableaa

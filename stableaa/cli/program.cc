@@ -1,0 +1,116 @@
+#include "stableaa/cli/program.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/machine.h"
+#include "stableaa/base/nearest_name.h"
+
+namespace stableaa {
+namespace {
+
+int Fail(int exit_code, const std::string& message) {
+  std::fflush(stdout);
+  fmt::print(stderr, "stableaa: error: {}\n", message);
+  return exit_code;
+}
+
+void PrintVersion(bool json) {
+  if (json) {
+    const nlohmann::ordered_json object = {{"name", "stableaa"},
+                                           {"version", LibraryVersion()},
+                                           {"compiler", CompilerName()},
+                                           {"machine", MachineName()}};
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print("stableaa {}\n", LibraryVersion());
+  }
+}
+
+// The deepest subcommand that the user named, for "see 'stableaa bench --help'".
+std::string CommandPath(const CLI::App& program) {
+  std::string path = "stableaa";
+  for (const CLI::App* app = &program; !app->get_subcommands().empty();) {
+    app = app->get_subcommands().front();
+    path += ' ' + app->get_name();
+  }
+  return path;
+}
+
+std::vector<std::string> CommandNames(const CLI::App& program) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+// CLI11 does not suggest what was meant.
+std::string UsageMessage(const CLI::App& program, const CLI::ParseError& error, int argc,
+                         char** argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (program.get_subcommands().empty() && !first.empty() && first.front() != '-') {
+    const std::string suggestion = DidYouMean(first, CommandNames(program));
+    return fmt::format("unknown command '{}'{}", first,
+                       suggestion.empty() ? "; see 'stableaa --help'" : suggestion);
+  }
+  return fmt::format("{}; see '{} --help'", error.what(), CommandPath(program));
+}
+
+int Run(int argc, char** argv) {
+  CLI::App program("Anderson-accelerated reinforcement learning and fixed-point iteration.",
+                   "stableaa");
+  program.footer(
+      "Exit codes: 0 done, 1 the work failed, 2 bad input or usage.\n"
+      "Example: stableaa bench anderson --json\n");
+  bool version = false;
+  bool json = false;
+  program.add_flag("--version", version, "Print the version");
+  program.add_flag("--json", json, "With --version: compiler and machine too, as a JSON object");
+  program.require_subcommand(0, 1);
+  AddBenchCommand(program);
+  AddConfigCommand(program);
+  AddCompletionCommand(program);
+
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);  // --help
+    return Fail(2, UsageMessage(program, error, argc, argv));
+  }
+  if (version) {
+    PrintVersion(json);
+  } else if (program.get_subcommands().empty()) {
+    return Fail(2, "no command given; see 'stableaa --help'");
+  }
+  return 0;
+}
+
+}  // namespace
+
+int RunProgram(int argc, char** argv) {
+  try {
+    const int exit_code = Run(argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      return Fail(1, SystemError("cannot write the output", errno).what());
+    }
+    return exit_code;
+  } catch (const Error& error) {
+    return Fail(error.exit_code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return Fail(1, "out of memory");
+  } catch (const std::exception& error) {
+    return Fail(1, fmt::format("a defect in stableaa: {}", error.what()));
+  }
+}
+
+}  // namespace stableaa

@@ -1,0 +1,23 @@
+// The command-line program: subcommands, help, errors, exit codes. Each subcommand has a file of
+// its own, NAME_command.cc, which parses its options and calls the library; no logic lives here.
+#ifndef STABLEAA_CLI_PROGRAM_H_
+#define STABLEAA_CLI_PROGRAM_H_
+
+namespace CLI {
+class App;
+}
+
+namespace stableaa {
+
+// Runs the program and returns its exit code: 0 done, 1 the work failed, 2 bad input or usage.
+// Results go to stdout; an error is one line on stderr, "stableaa: error: …".
+int RunProgram(int argc, char** argv);
+
+// One per subcommand: adds it with its options, its help and the callback that runs it.
+void AddBenchCommand(CLI::App& program);
+void AddCompletionCommand(CLI::App& program);
+void AddConfigCommand(CLI::App& program);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_CLI_PROGRAM_H_
