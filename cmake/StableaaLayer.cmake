@@ -1,14 +1,20 @@
 # One library target per folder under stableaa/.
 #
-# stableaa_layer(NAME SOURCES a.cc ... [USES layer ...] [LINKS target ...])
+# stableaa_layer(NAME [PROGRAM_ONLY] SOURCES a.cc ... [INTERNAL_HEADERS a.h ...] [USES layer ...]
+#                [LINKS target ...])
 #   defines stableaa_NAME, exported as stableaa::NAME. USES names the layers it may include; the
 #   order is enforced by the compiler: a layer sees the headers of its own folder and of the layers
 #   it uses, and of no other, because each folder is reached through an include directory of its
 #   own (a symbolic link in the build tree). LINKS are outside libraries that no header of ours shows.
+#   Installed with all its headers, tests' and INTERNAL_HEADERS apart; a PROGRAM_ONLY layer is not.
+#   StableaaInstall.cmake tells how users of the installed libraries find the LINKS.
+#
+# stableaa_umbrella()
+#   stableaa::stableaa, all layers that are not PROGRAM_ONLY.
 #
 # stableaa_test(NAME SOURCES a_test.cc ... [LINKS target ...])
 #   one test program per layer. A test suite whose name starts with `Full` gets the ctest label
-#   `full`, every other `quick`.
+#   `full`, one that starts with `Bench` too and has the machine for itself, every other `quick`.
 
 set(STABLEAA_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wpedantic)
 if(STABLEAA_WERROR)
@@ -16,21 +22,35 @@ if(STABLEAA_WERROR)
 endif()
 
 function(stableaa_layer name)
-  cmake_parse_arguments(arg "" "" "SOURCES;USES;LINKS" ${ARGN})
-  set(root ${CMAKE_BINARY_DIR}/include/${name})
+  cmake_parse_arguments(arg "PROGRAM_ONLY" "" "SOURCES;INTERNAL_HEADERS;USES;LINKS" ${ARGN})
+  set(root ${PROJECT_BINARY_DIR}/include/${name})
   file(MAKE_DIRECTORY ${root}/stableaa)
   file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/stableaa/${name} SYMBOLIC)
 
   add_library(stableaa_${name} STATIC ${arg_SOURCES})
   add_library(stableaa::${name} ALIAS stableaa_${name})
-  set_target_properties(stableaa_${name} PROPERTIES EXPORT_NAME ${name})
+  set_target_properties(stableaa_${name} PROPERTIES EXPORT_NAME ${name}
+    STABLEAA_USES "${arg_USES}" STABLEAA_LINKS "${arg_LINKS}"
+    STABLEAA_INTERNAL_HEADERS "${arg_INTERNAL_HEADERS}")
   target_compile_features(stableaa_${name} PUBLIC cxx_std_20)
   target_compile_options(stableaa_${name} PRIVATE ${STABLEAA_WARNINGS})
-  target_include_directories(stableaa_${name} PUBLIC
-    $<BUILD_INTERFACE:${root}> $<INSTALL_INTERFACE:include>)
+  target_include_directories(stableaa_${name} PUBLIC $<BUILD_INTERFACE:${root}>)
   list(TRANSFORM arg_USES PREPEND stableaa_)
+  # Else even a header-only library would be asked from users of the installed static library.
+  list(TRANSFORM arg_LINKS REPLACE "(.+)" "$<BUILD_INTERFACE:\\1>")
   target_link_libraries(stableaa_${name} PUBLIC ${arg_USES} PRIVATE ${arg_LINKS})
-  set_property(GLOBAL APPEND PROPERTY STABLEAA_LAYERS ${name})
+  if(NOT arg_PROGRAM_ONLY)
+    set_property(GLOBAL APPEND PROPERTY STABLEAA_LAYERS ${name})
+  endif()
+endfunction()
+
+function(stableaa_umbrella)
+  get_property(layers GLOBAL PROPERTY STABLEAA_LAYERS)
+  list(TRANSFORM layers PREPEND stableaa_)
+  add_library(stableaa_all INTERFACE)
+  add_library(stableaa::stableaa ALIAS stableaa_all)
+  set_target_properties(stableaa_all PROPERTIES EXPORT_NAME stableaa)
+  target_link_libraries(stableaa_all INTERFACE ${layers})
 endfunction()
 
 function(stableaa_test name)
@@ -44,12 +64,14 @@ function(stableaa_test name)
   target_link_libraries(${program} PRIVATE stableaa_${name} ${arg_LINKS} GTest::gtest_main)
   target_precompile_headers(${program} PRIVATE <gtest/gtest.h> <string> <vector>)
   set_target_properties(${program} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS ${program})
-  gtest_discover_tests(${program} TEST_FILTER "-Full*" DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${program} TEST_FILTER "-Full*:Bench*" DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS quick TIMEOUT 300)
   gtest_discover_tests(${program} TEST_FILTER "Full*" DISCOVERY_TIMEOUT 60
     TEST_LIST ${program}_full PROPERTIES LABELS full TIMEOUT 600)
+  gtest_discover_tests(${program} TEST_FILTER "Bench*" DISCOVERY_TIMEOUT 60
+    TEST_LIST ${program}_bench PROPERTIES LABELS full TIMEOUT 600 RUN_SERIAL TRUE)
 endfunction()
 
 # stableaa_crosscheck(NAME [LINKS target ...])
@@ -64,10 +86,10 @@ function(stableaa_crosscheck name)
   add_executable(${name} EXCLUDE_FROM_ALL ${name}.cc)
   target_compile_options(${name} PRIVATE ${STABLEAA_WARNINGS})
   target_link_libraries(${name} PRIVATE ${arg_LINKS})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS ${name})
   add_test(NAME ${name}
-    COMMAND ${PROJECT_SOURCE_DIR}/scripts/crosscheck ${CMAKE_BINARY_DIR}
+    COMMAND ${PROJECT_SOURCE_DIR}/scripts/crosscheck ${PROJECT_BINARY_DIR}
             ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py $<TARGET_FILE:${name}>)
   set_tests_properties(${name} PROPERTIES LABELS full SKIP_RETURN_CODE 77 TIMEOUT 300)
 endfunction()

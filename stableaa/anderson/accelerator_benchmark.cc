@@ -30,7 +30,8 @@ void WanderingMap(std::size_t step, const std::vector<double>& x, std::vector<do
 std::uint64_t AcceleratorBenchmarkBytes(std::size_t n, const AcceleratorOptions& options) {
   const std::uint64_t element = options.history == HistoryPrecision::kFloat ? 4 : 8;
   const std::uint64_t columns = 2 * static_cast<std::uint64_t>(options.memory);
-  return n * (columns * element + 8 * (2 + 2 + 3));  // window; its last pair; x and g(x); triad
+  constexpr std::uint64_t kDoubles = 2 + 2 + 3;  // the last pair; x and g(x); the triad
+  return n * (columns * element + 8 * kDoubles);
 }
 
 AcceleratorTiming MeasureAccelerator(std::size_t n, AcceleratorOptions options) {

@@ -20,7 +20,7 @@
 //
 // Where this differs from the paper: `vanilla` never inverts HᵀH blindly as Eq. 4 does but drops
 // dependent columns (a deterministic MDP makes H singular within a few steps), and `relative` is
-// ours, because the paper's own penalty does not vanish as the iteration converges (docs/paper.md).
+// ours, because the paper's own penalty does not vanish as the iteration converges (see kStable).
 #ifndef STABLEAA_ANDERSON_WEIGHTS_H_
 #define STABLEAA_ANDERSON_WEIGHTS_H_
 

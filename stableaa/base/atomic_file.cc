@@ -83,7 +83,7 @@ Descriptor OpenForReading(const fs::path& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open()) {
     if (errno == ENOENT) throw BadInput(fmt::format("{} does not exist", path.string()));
-    throw CannotRead(path);
+    throw BadInput(CannotRead(path).what());  // the caller named it: no permission, a bad path
   }
   return file;
 }

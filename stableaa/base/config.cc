@@ -4,15 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <type_traits>
 
+#include "stableaa/base/atomic_file.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/nearest_name.h"
 #include "stableaa/base/toml_values.h"
@@ -60,7 +59,7 @@ ConfigKey About(const std::string& key, const std::string& type, const std::stri
 
 // `convert` gives the value as a T, or nothing if its type is wrong.
 template <typename T, typename Convert, typename Literal>
-ConfigField MakeField(T* field, ConfigKey about, const std::string& wants, Convert convert,
+ConfigField MakeField(T* field, const ConfigKey& about, const std::string& wants, Convert convert,
                       Literal literal) {
   const auto write = [field, literal] { return literal(*field); };
   const auto read = [field, convert](const TomlValue& value) -> std::optional<Store> {
@@ -68,7 +67,7 @@ ConfigField MakeField(T* field, ConfigKey about, const std::string& wants, Conve
     if (!converted) return std::nullopt;
     return [field, stored = *std::move(converted)] { *field = stored; };
   };
-  return {.about = std::move(about), .wants = wants, .write = write, .read = read};
+  return {.about = about, .wants = wants, .write = write, .read = read};
 }
 
 // ---- Integers ----
@@ -224,22 +223,7 @@ std::string TableName(const std::string& key) {
 
 std::string LastPart(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
-// ---- Files and text ----
-
-// The file, or as much of it as tells that it is too long.
-std::string ReadStart(const std::string& path) {
-  const auto fail = [&](int error) {
-    return BadInput(
-        fmt::format("cannot read {}: {}", path, std::generic_category().message(error)));
-  };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (file == nullptr) throw fail(errno);
-  std::string text(kMaxBytes + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) throw fail(errno);
-  return text;
-}
+// ---- Text for people ----
 
 std::string Comment(const std::string& text) {
   std::string comment = "#";
@@ -437,7 +421,7 @@ Store Config::Check(const std::string& key, const TomlValue& value,
   };
 }
 
-void Config::LoadFile(const std::string& path) { LoadText(ReadStart(path), path); }
+void Config::LoadFile(const std::string& path) { LoadText(ReadTextFile(path, kMaxBytes), path); }
 
 void Config::LoadText(std::string_view text, const std::string& name) {
   if (text.size() > kMaxBytes) {

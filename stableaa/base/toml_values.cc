@@ -311,7 +311,7 @@ std::string TomlText(std::string_view value) {
 std::string ShortLiteral(const TomlValue& value) { return std::visit(LiteralOf(), value.is); }
 
 std::string WhatIs(const TomlValue& value) {
-  const std::string literal = ShortLiteral(value);
+  std::string literal = ShortLiteral(value);
   if (std::holds_alternative<bool>(value.is)) return "the boolean " + literal;
   if (std::holds_alternative<std::int64_t>(value.is)) return "the integer " + literal;
   if (std::holds_alternative<std::uint64_t>(value.is)) return "the integer " + literal;

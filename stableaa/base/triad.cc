@@ -17,7 +17,11 @@ double Triad::Run(int repeats) {
   const Stopwatch watch;
   for (int r = 0; r < repeats; ++r) {
     const double s = 1 + r;
-#pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
+    if (threads_ == 1) {  // not an `if` clause, which would still pay for a team
+      for (std::int64_t i = 0; i < size; ++i) a[i] = b[i] + s * c[i];
+      continue;
+    }
+#pragma omp parallel for schedule(static) num_threads(threads_)
     for (std::int64_t i = 0; i < size; ++i) a[i] = b[i] + s * c[i];
   }
   return watch.Seconds();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
@@ -36,34 +37,33 @@ void PrintVersion(bool json) {
   }
 }
 
-// The deepest subcommand that the user named, for "see 'stableaa bench --help'".
-std::string CommandPath(const CLI::App& program) {
-  std::string path = "stableaa";
-  for (const CLI::App* app = &program; !app->get_subcommands().empty();) {
-    app = app->get_subcommands().front();
-    path += ' ' + app->get_name();
-  }
-  return path;
-}
-
-std::vector<std::string> CommandNames(const CLI::App& program) {
+std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     names.push_back(command->get_name());
   }
   return names;
 }
 
-// CLI11 does not suggest what was meant.
+// CLI11 neither names an unknown command nor suggests what was meant.
 std::string UsageMessage(const CLI::App& program, const CLI::ParseError& error, int argc,
                          char** argv) {
-  const std::string first = argc > 1 ? argv[1] : "";
-  if (program.get_subcommands().empty() && !first.empty() && first.front() != '-') {
-    const std::string suggestion = DidYouMean(first, CommandNames(program));
-    return fmt::format("unknown command '{}'{}", first,
-                       suggestion.empty() ? "; see 'stableaa --help'" : suggestion);
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const CLI::App* app = &program;  // the deepest command that the user named
+  std::string path;
+  for (const std::string& word : words) {
+    const std::vector<std::string> names = CommandNames(*app);
+    if (std::ranges::find(names, word) == names.end()) {
+      if (names.empty() || word.starts_with('-')) break;
+      const std::string suggestion = DidYouMean(word, names);
+      return fmt::format(
+          "unknown command '{}{}'{}", path, word,
+          suggestion.empty() ? fmt::format("; see 'stableaa {}--help'", path) : suggestion);
+    }
+    app = app->get_subcommand(word);
+    path += word + ' ';
   }
-  return fmt::format("{}; see '{} --help'", error.what(), CommandPath(program));
+  return fmt::format("{}; see 'stableaa {}--help'", error.what(), path);
 }
 
 int Run(int argc, char** argv) {
@@ -74,12 +74,16 @@ int Run(int argc, char** argv) {
       "Example: stableaa bench anderson --json\n");
   bool version = false;
   bool json = false;
-  program.add_flag("--version", version, "Print the version");
-  program.add_flag("--json", json, "With --version: compiler and machine too, as a JSON object");
+  CLI::Option* const version_flag = program.add_flag("--version", version, "Print the version");
+  program.add_flag("--json", json, "With --version: compiler and machine too, as a JSON object")
+      ->needs(version_flag);
   program.require_subcommand(0, 1);
   AddBenchCommand(program);
   AddConfigCommand(program);
   AddCompletionCommand(program);
+  for (const std::string& command : CommandNames(program)) {
+    program.get_subcommand(command)->excludes(version_flag);
+  }
 
   try {
     program.parse(argc, argv);

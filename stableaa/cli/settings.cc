@@ -19,7 +19,7 @@ void SettingsFlags::AddTo(CLI::App& command) {
 }
 
 void SettingsFlags::Apply(Config& config) const {
-  if (!config_file.empty()) config.LoadFile(config_file);
+  if (config_file) config.LoadFile(*config_file);
   for (const std::string& assignment : overrides) config.Set(assignment);
 }
 

@@ -3,6 +3,7 @@
 #ifndef STABLEAA_CLI_SETTINGS_H_
 #define STABLEAA_CLI_SETTINGS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ void Describe(Config& config, Settings& settings);
 
 // The flags of one command. Lives as long as the command's callbacks.
 struct SettingsFlags {
-  std::string config_file;
+  std::optional<std::string> config_file;
   std::vector<std::string> overrides;
 
   void AddTo(CLI::App& command);

@@ -1,0 +1,481 @@
+// The program as its users meet it: a process with arguments, two streams and an exit code.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+  double seconds = 0;
+};
+
+std::string Content(std::FILE* file) {
+  std::rewind(file);
+  std::string text;
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
+  return text;
+}
+
+// `sink` is a file to take stdout instead of Outcome::out; "-" closes it.
+Outcome RunCommand(Arguments command, const std::string& sink = "") {
+  std::vector<char*> argv;
+  for (std::string& argument : command) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  std::FILE* const out = std::tmpfile();
+  std::FILE* const err = std::tmpfile();
+  const auto begin = std::chrono::steady_clock::now();
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(sink.empty() || sink == "-" ? fileno(out) : open(sink.c_str(), O_WRONLY), STDOUT_FILENO);
+    if (sink == "-") close(STDOUT_FILENO);
+    dup2(fileno(err), STDERR_FILENO);
+    execvp(argv[0], argv.data());
+    _exit(127);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  Outcome outcome{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                  .out = Content(out),
+                  .err = Content(err),
+                  .seconds = elapsed.count()};
+  std::fclose(out);
+  std::fclose(err);
+  return outcome;
+}
+
+Outcome Stableaa(Arguments arguments, const std::string& sink = "") {
+  arguments.insert(arguments.begin(), STABLEAA_PROGRAM_PATH);
+  return RunCommand(std::move(arguments), sink);
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// What every error looks like; returns its message.
+std::string ExpectError(const Outcome& outcome, int exit_code) {
+  const std::string start = "stableaa: error: ";
+  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(Lines(outcome.err).size(), 1U) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with(start)) << outcome.err;
+  EXPECT_TRUE(outcome.err.ends_with('\n')) << outcome.err;
+  return outcome.err.starts_with(start) && outcome.err.ends_with('\n')
+             ? outcome.err.substr(start.size(), outcome.err.size() - start.size() - 1)
+             : "";
+}
+
+std::string ExpectOutput(const Outcome& outcome) {
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  return outcome.out;
+}
+
+std::set<std::string> Fields(const nlohmann::json& object) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : object.items()) names.insert(name);
+  return names;
+}
+
+const std::vector<Arguments>& Commands() {
+  static const std::vector<Arguments> commands = {{},
+                                                  {"bench"},
+                                                  {"bench", "anderson"},
+                                                  {"config"},
+                                                  {"config", "keys"},
+                                                  {"config", "show"},
+                                                  {"completion"},
+                                                  {"completion", "bash"}};
+  return commands;
+}
+
+// ---- Version, help, usage ----
+
+TEST(Program, PrintsItsVersion) {
+  EXPECT_EQ(ExpectOutput(Stableaa({"--version"})), "stableaa " STABLEAA_VERSION "\n");
+}
+
+TEST(Program, VersionAsJsonIsOneObjectThatAlsoNamesCompilerAndMachine) {
+  const std::string out = ExpectOutput(Stableaa({"--version", "--json"}));
+  EXPECT_EQ(Lines(out).size(), 1U);
+  const auto object = nlohmann::json::parse(out);
+  EXPECT_EQ(Fields(object), (std::set<std::string>{"name", "version", "compiler", "machine"}));
+  EXPECT_EQ(object["name"], "stableaa");
+  EXPECT_EQ(object["version"], STABLEAA_VERSION);
+  EXPECT_NE(object["compiler"], "");
+  EXPECT_NE(object["machine"], "");
+}
+
+TEST(Program, HelpOfEveryCommandGoesToStdoutWithAnExample) {
+  for (const Arguments& command : Commands()) {
+    for (const std::string flag : {"--help", "-h"}) {
+      Arguments arguments = command;
+      arguments.push_back(flag);
+      EXPECT_NE(ExpectOutput(Stableaa(arguments)).find("Example: "), std::string::npos);
+    }
+  }
+}
+
+TEST(Program, HelpListsEveryCommandThatIsTestedHere) {
+  for (const Arguments& command : Commands()) {
+    if (command.empty()) continue;
+    const Arguments parent(command.begin(), command.end() - 1);
+    Arguments arguments = parent;
+    arguments.push_back("--help");
+    EXPECT_NE(Stableaa(arguments).out.find("\n  " + command.back() + " "), std::string::npos)
+        << command.back();
+  }
+}
+
+TEST(Program, ExamplesOfTheHelpAreAccepted) {
+  for (const std::string arguments :
+       {"config show --set anderson.memory=8", "config keys --json", "completion bash",
+        "config show --set anderson.weights=stable"}) {
+    std::istringstream words(arguments);
+    Arguments split;
+    for (std::string word; words >> word;) split.push_back(word);
+    EXPECT_EQ(Stableaa(split).exit_code, 0) << arguments;
+  }
+}
+
+TEST(Program, NoCommandIsAnError) {
+  EXPECT_EQ(ExpectError(Stableaa({}), 2), "no command given; see 'stableaa --help'");
+}
+
+TEST(Program, UnknownCommandsAreNamedWithWhatWasProbablyMeant) {
+  EXPECT_EQ(ExpectError(Stableaa({"benhc"}), 2), "unknown command 'benhc'; did you mean 'bench'?");
+  EXPECT_EQ(ExpectError(Stableaa({"xyzzy"}), 2), "unknown command 'xyzzy'; see 'stableaa --help'");
+  EXPECT_EQ(ExpectError(Stableaa({"bench", "andersen"}), 2),
+            "unknown command 'bench andersen'; did you mean 'anderson'?");
+  EXPECT_EQ(ExpectError(Stableaa({"config", "xyzzy"}), 2),
+            "unknown command 'config xyzzy'; see 'stableaa config --help'");
+}
+
+TEST(Program, IncompleteCommandsAreErrors) {
+  for (const std::string command : {"bench", "config", "completion"}) {
+    EXPECT_NE(ExpectError(Stableaa({command}), 2).find("see 'stableaa " + command + " --help'"),
+              std::string::npos);
+  }
+}
+
+TEST(Program, UnknownOptionsAndArgumentsAreErrors) {
+  for (Arguments command : Commands()) {
+    command.push_back("--bogus");
+    EXPECT_NE(ExpectError(Stableaa(command), 2), "");
+  }
+  EXPECT_NE(ExpectError(Stableaa({"bench", "anderson", "--bogus"}), 2)
+                .find("--bogus; see 'stableaa bench anderson --help'"),
+            std::string::npos);
+  EXPECT_NE(ExpectError(Stableaa({"config", "show", "more"}), 2).find("more"), std::string::npos);
+  EXPECT_NE(ExpectError(Stableaa({"config", "show", "--set"}), 2).find("--set"), std::string::npos);
+}
+
+TEST(Program, FlagsThatWouldBeIgnoredAreErrors) {
+  EXPECT_NE(ExpectError(Stableaa({"--json"}), 2).find("--version"), std::string::npos);
+  EXPECT_NE(ExpectError(Stableaa({"--json", "config", "keys"}), 2), "");
+  EXPECT_NE(ExpectError(Stableaa({"--version", "config", "keys"}), 2), "");
+  EXPECT_NE(ExpectError(Stableaa({"config", "keys", "--json", "--markdown"}), 2), "");
+}
+
+TEST(Program, OutputThatCannotBeWrittenIsAFailure) {
+  for (const Arguments& command :
+       std::vector<Arguments>{{"--version"},
+                              {"--help"},
+                              {"config", "keys"},
+                              {"config", "show"},
+                              {"completion", "bash"},
+                              {"bench", "anderson", "--n", "100", "--threads", "1", "--json"}}) {
+    EXPECT_EQ(ExpectError(Stableaa(command, "/dev/full"), 1),
+              "cannot write the output: No space left on device");
+    EXPECT_EQ(ExpectError(Stableaa(command, "-"), 1),
+              "cannot write the output: Bad file descriptor");
+  }
+}
+
+// ---- config ----
+
+std::vector<nlohmann::json> Keys() {
+  std::vector<nlohmann::json> keys;
+  for (const std::string& line : Lines(ExpectOutput(Stableaa({"config", "keys", "--json"})))) {
+    keys.push_back(nlohmann::json::parse(line));
+  }
+  return keys;
+}
+
+TEST(ConfigKeys, AsJsonHaveOneObjectPerLine) {
+  const auto keys = Keys();
+  EXPECT_GT(keys.size(), 10U);
+  for (const auto& key : keys) {
+    auto fields = Fields(key);
+    EXPECT_EQ(fields.erase("choices"), key["type"] == "choice" ? 1U : 0U);
+    EXPECT_EQ(fields, (std::set<std::string>{"key", "type", "default", "range", "meaning"}));
+    EXPECT_FALSE(key["default"].is_null()) << key;
+    EXPECT_NE(key["meaning"], "") << key;
+  }
+}
+
+TEST(ConfigKeys, AsTextHaveTypeRangeAndDefault) {
+  const std::string text = ExpectOutput(Stableaa({"config", "keys"}));
+  for (const auto& key : Keys()) {
+    const std::string name = key["key"];
+    const std::size_t at = text.find(name + " = ");
+    ASSERT_NE(at, std::string::npos) << name;
+    const std::string entry = text.substr(at, text.find("\nanderson.", at) - at);
+    const std::size_t value = name.size() + 3;
+    EXPECT_EQ(nlohmann::json::parse(entry.substr(value, entry.find('\n') - value)), key["default"]);
+    for (const char* field : {"type", "range", "meaning"}) {
+      EXPECT_NE(entry.find(key[field]), std::string::npos) << name << ' ' << field;
+    }
+  }
+}
+
+TEST(ConfigKeys, TheManualHasThisTable) {
+  std::ifstream file(STABLEAA_DOCS_PATH "/configuration.md");
+  ASSERT_TRUE(file) << "docs/configuration.md is missing";
+  std::stringstream manual;
+  manual << file.rdbuf();
+  const std::string begin = "<!-- keys: begin -->\n";
+  const std::string end = "<!-- keys: end -->\n";
+  const std::size_t from = manual.str().find(begin);
+  const std::size_t to = manual.str().find(end);
+  ASSERT_NE(from, std::string::npos);
+  ASSERT_NE(to, std::string::npos);
+  EXPECT_EQ(manual.str().substr(from + begin.size(), to - from - begin.size()),
+            ExpectOutput(Stableaa({"config", "keys", "--markdown"})))
+      << "paste the output of 'stableaa config keys --markdown' between the two marks";
+}
+
+class ConfigShow : public testing::Test {
+ protected:
+  ConfigShow() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "cli_test.XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
+    directory_ = pattern;
+  }
+  ~ConfigShow() override { std::filesystem::remove_all(directory_); }
+
+  std::string File(const std::string& content) {
+    const std::string path = directory_ / "my.toml";
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+  static nlohmann::json Show(Arguments arguments) {
+    arguments.insert(arguments.begin(), {"config", "show", "--json"});
+    return nlohmann::json::parse(ExpectOutput(Stableaa(arguments)));
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(ConfigShow, ReadsItsOwnOutputBack) {
+  for (const Arguments& set : std::vector<Arguments>{
+           {},
+           {"--set", "anderson.memory=8"},
+           {"--set", "anderson.eta=1e-300", "--set", "anderson.weights=raa", "--set",
+            "anderson.safeguard=false", "--set", "anderson.damping=0.1"}}) {
+    Arguments arguments = {"config", "show"};
+    arguments.insert(arguments.end(), set.begin(), set.end());
+    const std::string shown = ExpectOutput(Stableaa(arguments));
+    EXPECT_EQ(ExpectOutput(Stableaa({"config", "show", "--config", File(shown)})), shown);
+  }
+}
+
+TEST_F(ConfigShow, ShowsEveryKey) {
+  const auto shown = Show({});
+  for (const auto& key : Keys()) EXPECT_EQ(shown[key["key"]], key["default"]);
+  EXPECT_EQ(shown.size(), Keys().size());
+}
+
+TEST_F(ConfigShow, SetWinsOverConfigWhereverItStandsAndTheLastSetWins) {
+  const std::string file = File("[anderson]\nmemory = 3\ndamping = 0.5\n");
+  EXPECT_EQ(Show({"--config", file})["anderson.memory"], 3);
+  const Arguments before = {"--set", "anderson.memory=4", "--config", file};
+  const Arguments after = {"--config", file, "--set", "anderson.memory=4"};
+  for (const Arguments& arguments : {before, after}) {
+    const auto shown = Show(arguments);
+    EXPECT_EQ(shown["anderson.memory"], 4);
+    EXPECT_EQ(shown["anderson.damping"], 0.5);
+  }
+  EXPECT_EQ(Show({"--set", "anderson.memory=4", "--set", "anderson.memory=6"})["anderson.memory"],
+            6);
+}
+
+TEST_F(ConfigShow, AFileThatCannotBeReadIsAnErrorWithItsName) {
+  const std::string missing = directory_ / "missing.toml";
+  for (const std::string& path : {missing, directory_.string()}) {
+    const std::string message = ExpectError(Stableaa({"config", "show", "--config", path}), 2);
+    EXPECT_NE(message.find(path), std::string::npos) << message;
+  }
+  EXPECT_NE(ExpectError(Stableaa({"config", "show", "--config", ""}), 2), "");
+}
+
+TEST_F(ConfigShow, AMistakeInAFileIsAnErrorWithTheLine) {
+  using namespace std::string_literals;
+  for (const std::string& content : {
+           "# first line\n[anderson\nmemory = 5\n"s,                          // truncated table
+           "[anderson]\nmemory ="s,                                           // truncated value
+           "[anderson]\nmemory = 99999999999999999999999999999999999999\n"s,  // beyond any integer
+           "[anderson]\nmemory = 2147483648\n"s,
+           "[anderson]\ndamping = 1e999\n"s,
+           "[anderson]\nmemory = -1\n"s,
+           "[anderson]\nmemory = \"five\"\n"s,
+           "[anderson]\nmemroy = 5\n"s,
+           "\n\x7f"
+           "ELF\x02\x01\x00\x00\xff\xfe"s,
+           "\n\x00\x00\x00\x00"s,
+       }) {
+    const std::string path = File(content);
+    for (const Arguments& command :
+         {Arguments{"config", "show"}, Arguments{"bench", "anderson", "--n", "10"}}) {
+      Arguments arguments = command;
+      arguments.insert(arguments.end(), {"--config", path});
+      const std::string message = ExpectError(Stableaa(arguments), 2);
+      EXPECT_TRUE(message.starts_with(path + ":2:")) << message;
+    }
+  }
+}
+
+TEST_F(ConfigShow, AnUnknownKeyIsAnErrorWithWhatWasProbablyMeant) {
+  const std::string message =
+      ExpectError(Stableaa({"config", "show", "--set", "anderson.memroy=5"}), 2);
+  EXPECT_NE(message.find("did you mean 'anderson.memory'"), std::string::npos) << message;
+}
+
+// ---- bench ----
+
+TEST(BenchAnderson, PrintsOneJsonObjectAndNothingElse) {
+  const std::string out =
+      ExpectOutput(Stableaa({"bench", "anderson", "--n", "1000", "--threads", "1", "--json"}));
+  ASSERT_EQ(Lines(out).size(), 1U);
+  const auto object = nlohmann::json::parse(out);
+  EXPECT_EQ(Fields(object),
+            (std::set<std::string>{"n", "memory", "threads", "ms_per_step", "triad_ms", "ratio"}));
+  EXPECT_EQ(object["n"], 1000);
+  EXPECT_EQ(object["memory"], 5);
+  EXPECT_EQ(object["threads"], 1);
+  EXPECT_GT(object["ms_per_step"], 0);
+  EXPECT_GT(object["triad_ms"], 0);
+  EXPECT_DOUBLE_EQ(object["ratio"],
+                   object["ms_per_step"].get<double>() / object["triad_ms"].get<double>());
+}
+
+TEST(BenchAnderson, TakesTheConfiguration) {
+  const auto object =
+      nlohmann::json::parse(ExpectOutput(Stableaa({"bench", "anderson", "--n", "10", "--threads",
+                                                   "1", "--json", "--set", "anderson.memory=2"})));
+  EXPECT_EQ(object["memory"], 2);
+}
+
+TEST(BenchAnderson, BadNumbersAreUsageErrors) {
+  for (const std::string n :
+       {"0", "-1", "abc", "1.5", "", "99999999999999999999", "1099511627777"}) {
+    EXPECT_NE(ExpectError(Stableaa({"bench", "anderson", "--n", n}), 2).find("--n"),
+              std::string::npos);
+  }
+  for (const std::string threads : {"0", "-1", "abc", "1025"}) {
+    EXPECT_NE(
+        ExpectError(Stableaa({"bench", "anderson", "--threads", threads}), 2).find("--threads"),
+        std::string::npos);
+  }
+}
+
+TEST(BenchAnderson, MoreMemoryThanThereIsFailsAtOnce) {
+  const Outcome outcome = Stableaa({"bench", "anderson", "--n", "1099511627776", "--json"});
+  EXPECT_NE(ExpectError(outcome, 1).find(" GB of memory, "), std::string::npos);
+  EXPECT_LT(outcome.seconds, 5);
+}
+
+// ---- completion ----
+
+// What bash offers for a line of words, the last of them incomplete.
+Arguments Completions(const Arguments& words) {
+  Arguments command = {"bash", "-c",
+                       "source <(\"$0\" completion bash) && COMP_WORDS=(\"$@\") && "
+                       "COMP_CWORD=$(($# - 1)) && _stableaa 2>/dev/null; "
+                       "printf '%s\\n' \"${COMPREPLY[@]}\"",
+                       STABLEAA_PROGRAM_PATH};
+  command.insert(command.end(), words.begin(), words.end());
+  return Lines(ExpectOutput(RunCommand(command)));
+}
+
+TEST(Completion, KnowsCommandsOptionsAndKeys) {
+  EXPECT_EQ(Completions({"stableaa", "be"}), Arguments{"bench"});
+  EXPECT_EQ(Completions({"stableaa", "bench", "a"}), Arguments{"anderson"});
+  EXPECT_EQ(Completions({"stableaa", "bench", "anderson", "--th"}), Arguments{"--threads"});
+  EXPECT_EQ(Completions({"stableaa", "config", "show", "--set", "anderson.mem"}),
+            Arguments{"anderson.memory="});
+  EXPECT_EQ(Completions({"stableaa", "xyz"}), Arguments{""});
+}
+
+// ---- Speed: the claims of the README, on an idle machine ----
+
+bool IsOptimisedBuild() {
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
+#else
+  return true;
+#endif
+}
+
+// The smallest value of a field in up to three runs; stops at the first that is good enough.
+double BestOfThree(const std::string& n, const std::string& threads, const char* field,
+                   double good_enough) {
+  double best = 1e300;
+  for (int run = 0; run < 3 && best > good_enough; ++run) {
+    const Outcome outcome =
+        Stableaa({"bench", "anderson", "--n", n, "--threads", threads, "--json"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;  // where progress may stand as well
+    const auto object = nlohmann::json::parse(outcome.out);
+    best = std::min(best, object[field].get<double>());
+  }
+  return best;
+}
+
+class Bench : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!IsOptimisedBuild()) GTEST_SKIP() << "measures optimised builds only";
+  }
+};
+
+TEST_F(Bench, AStepTakesAtMostOneAndAHalfTimesTheTriad) {
+  EXPECT_LE(BestOfThree("2000000", "1", "ratio", 1.5), 1.5);
+}
+
+TEST_F(Bench, SoItDoesWithTwoThreads) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
+  EXPECT_LE(BestOfThree("2000000", "2", "ratio", 1.5), 1.5);
+}
+
+TEST_F(Bench, AStepOfAHundredComponentsTakesAtMostThreeMicroseconds) {
+  EXPECT_LT(BestOfThree("100", "1", "ms_per_step", 0.003), 0.003);
+}
+
+}  // namespace
