@@ -408,7 +408,7 @@ void CheckOurs(const Problem& problem, const std::vector<Run>& runs) {
 
 struct Arguments {
   std::string out;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 10;  // a middling one: over seeds 1 to 12, EM gains 4x to 114x
   std::vector<std::string> overrides;
 };
 
