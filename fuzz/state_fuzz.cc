@@ -58,10 +58,10 @@ bool Loads(T& object, Bytes bytes) {
 }
 
 // An overflowing iterate is allowed, but the next step must then refuse it.
-void TryAccelerator(Bytes bytes, std::size_t size, const AcceleratorOptions& options) {
-  Accelerator accelerator(size, options);
+void TryAccelerator(Bytes bytes, Accelerator& accelerator, std::size_t size) {
   std::vector<double> x(size, 1.0);
   std::vector<double> image(size, 0.5);
+  accelerator.Reset();
   accelerator.Step(x, image);
   if (!Loads(accelerator, bytes)) return;
   for (int step = 0; step < 4; ++step) {
@@ -152,21 +152,23 @@ void TrySealedFile(Bytes bytes) {
 }
 
 void Try(std::uint8_t choice, Bytes bytes) {
-  AcceleratorOptions options{.memory = 2, .damping = 0.5};
+  // Constructed once: that takes longer than all the rest.
+  static Accelerator doubles(3, {.memory = 2, .damping = 0.5});
+  static Accelerator floats(3, {.memory = 2, .damping = 0.5, .history = HistoryPrecision::kFloat});
+  static Accelerator plain(2, {.memory = 0, .damping = 0.5});
+  static Accelerator vanilla(2, {.memory = 3,
+                                 .damping = 0.5,
+                                 .weights = {.rule = WeightRule::kVanilla},
+                                 .restart = RestartRule::kOnGrowth});
   switch (choice % 8) {
     case 0:
-      return TryAccelerator(bytes, 3, options);
+      return TryAccelerator(bytes, doubles, 3);
     case 1:
-      options.history = HistoryPrecision::kFloat;
-      return TryAccelerator(bytes, 3, options);
+      return TryAccelerator(bytes, floats, 3);
     case 2:
-      options.memory = 0;
-      return TryAccelerator(bytes, 2, options);
+      return TryAccelerator(bytes, plain, 2);
     case 3:
-      options.memory = 3;
-      options.weights.rule = WeightRule::kVanilla;
-      options.restart = RestartRule::kOnGrowth;
-      return TryAccelerator(bytes, 2, options);
+      return TryAccelerator(bytes, vanilla, 2);
     case 4:
       return TryRandom(bytes);
     case 5:

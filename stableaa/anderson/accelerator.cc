@@ -16,6 +16,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kStateVersion = 1;
+constexpr std::int64_t kMaxCount = std::int64_t{1}
+                                   << 62;  // no state has more; leaves room to count
 
 Window MakeWindow(std::size_t size, const AcceleratorOptions& options, const Reduction& reduction) {
   options.Validate();
@@ -236,16 +238,19 @@ void Accelerator::Load(ByteReader& reader) {
   AcceleratorStatistics statistics;
   for (std::int64_t* counter : Counters(statistics)) {
     *counter = reader.I64();
-    if (*counter < 0) throw reader.Wrong(fmt::format("a counter is negative ({})", *counter));
+    if (*counter < 0 || *counter > kMaxCount) {
+      throw reader.Wrong(fmt::format("a counter is out of range ({})", *counter));
+    }
   }
   statistics.best_residual_norm = reader.F64();
   const bool last_accelerated = reader.Bool();
   const std::int64_t since_restart = reader.I64();
   const double best_since_restart = reader.F64();
-  if (!(statistics.best_residual_norm >= 0) || !(best_since_restart >= 0) || since_restart < 0) {
-    throw reader.Wrong("expected residual norms and a step count of at least 0");
+  if (!(statistics.best_residual_norm >= 0) || !(best_since_restart >= 0) || since_restart < 0 ||
+      since_restart > kMaxCount) {
+    throw reader.Wrong("expected residual norms of at least 0 and a step count");
   }
-  window_.Load(reader);  // the last that can fail
+  window_.Load(reader, last_accelerated ? 1 : 0);  // the last that can fail
   statistics_ = statistics;
   last_accelerated_ = last_accelerated;
   since_restart_ = since_restart;

@@ -568,6 +568,28 @@ TEST(Accelerator, DamagedOrForeignStatesAreErrorsAndChangeNothing) {
   EXPECT_THROW(larger.Load(reader), Error);
 }
 
+// The step after loading such a state once divided by zero or overflowed a counter.
+TEST(Accelerator, StatesThatNoStepLeavesAreErrors) {
+  const std::size_t first_counter = 4;
+  const std::size_t last_accelerated = first_counter + 11 * 8 + 8;
+  const std::size_t since_restart = last_accelerated + 1;
+  for (const int memory : {0, 2}) {
+    Accelerator accelerator(2, {.memory = memory});
+    const std::vector<std::byte> bytes = Saved(accelerator);
+    std::vector<std::byte> accelerated = bytes;
+    accelerated[last_accelerated] = std::byte{1};
+    std::vector<std::byte> many_steps = bytes;
+    many_steps[first_counter + 7] = std::byte{0x7f};
+    std::vector<std::byte> many_since_restart = bytes;
+    many_since_restart[since_restart + 7] = std::byte{0x7f};
+    for (const auto& damaged : {accelerated, many_steps, many_since_restart}) {
+      ByteReader reader(damaged, "damaged");
+      EXPECT_THROW(accelerator.Load(reader), Error);
+      EXPECT_EQ(Saved(accelerator), bytes);
+    }
+  }
+}
+
 TEST(Accelerator, ThreadsDoNotChangeTheResult) {
   const int n = 100'003;  // several chunks, the last one ragged
   const auto g = [](const Vector& x) -> Vector {

@@ -7,6 +7,7 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "stableaa/base/config.h"
 #include "stableaa/base/error.h"
@@ -253,9 +254,12 @@ bool WeightSolver::SolveProducts(const WindowProducts& products) {
   w.rhs = w.rhs.cwiseProduct(w.equalizer);  // now τ
   double gain = 1;
   if (products.residual_squared > 0) {
-    const double mixed =
-        products.residual_squared - 2 * w.rhs.dot(w.cross) + w.rhs.dot(w.gram * w.rhs);
-    gain = std::sqrt(std::max(0.0, mixed / products.residual_squared));
+    const double linear = 2 * w.rhs.dot(w.cross);
+    const double quadratic = w.rhs.dot(w.gram * w.rhs);
+    const double mixed = products.residual_squared - linear + quadratic;
+    const double rounding = 4 * std::numeric_limits<double>::epsilon() *
+                            (products.residual_squared + std::abs(linear) + quadratic);
+    gain = std::sqrt(std::max(mixed, rounding) / products.residual_squared);
   }
   w.Finish(w.rhs, lambda / products.scale / products.scale, gain, products.differences, condition,
            false);

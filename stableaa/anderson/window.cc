@@ -350,7 +350,7 @@ void Window::Save(ByteWriter& writer) const {
   });
 }
 
-void Window::Load(ByteReader& reader) {
+void Window::Load(ByteReader& reader, int least_columns) {
   const std::uint64_t size = reader.U64();
   const std::int64_t memory = reader.I64();
   const double damping = reader.F64();
@@ -365,6 +365,7 @@ void Window::Load(ByteReader& reader) {
         is_float ? "float" : "double"));
   }
   if (!reader.Bool()) {
+    if (least_columns > 0) throw reader.Wrong("expected an acceleration window, found none");
     Clear();
     return;
   }
@@ -379,8 +380,9 @@ void Window::Load(ByteReader& reader) {
   loaded.residual_ = ReadFinite(reader, shape_.size, "the residual");
   loaded.residual_squared_ = reader.F64();
   const std::int64_t columns = reader.I64();
-  if (columns < 0 || columns > shape_.memory) {
-    throw reader.Wrong(fmt::format("expected 0 to {} columns, found {}", shape_.memory, columns));
+  if (columns < least_columns || columns > shape_.memory) {
+    throw reader.Wrong(
+        fmt::format("expected {} to {} columns, found {}", least_columns, shape_.memory, columns));
   }
   loaded.columns_ = static_cast<int>(columns);
   const auto c = static_cast<std::size_t>(columns);

@@ -90,9 +90,9 @@ class Window {
   WindowTriangle Triangle();
 
   // The exact state. Load throws BadInput, leaving the window as it was, unless the bytes come from
-  // a window of the same size, memory, damping and precision.
+  // a window of the same size, memory, damping and precision that held `least_columns` or more.
   void Save(ByteWriter& writer) const;
-  void Load(ByteReader& reader);
+  void Load(ByteReader& reader, int least_columns);
 
  private:
   template <typename T>
