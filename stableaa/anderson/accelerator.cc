@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/config.h"
@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kStateVersion = 1;
-constexpr std::int64_t kMaxCount = std::int64_t{1}
-                                   << 62;  // no state has more; leaves room to count
+// No state has counted more; leaves room to go on.
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 62;
 
 Window MakeWindow(std::size_t size, const AcceleratorOptions& options, const Reduction& reduction) {
   options.Validate();
@@ -113,21 +113,34 @@ void Accelerator::Reset() {
   window_.Clear();
   statistics_ = {};
   statistics_.best_residual_norm = kInfinity;
-  last_accelerated_ = false;
-  since_restart_ = 0;
-  best_since_restart_ = kInfinity;
+  ForgetResiduals();
 }
 
 StepReport Accelerator::Step(std::span<double> x, std::span<const double> image) {
+  if (x.size() != size_ || image.size() != size_) {
+    throw BadInput(fmt::format(
+        "an accelerator of size {} was given an iterate of {} and an image of {} components", size_,
+        x.size(), image.size()));
+  }
+  try {
+    return Advance(x, image);
+  } catch (...) {  // a half-appended pair would mislead every later step
+    window_.Clear();
+    ForgetResiduals();
+    throw;
+  }
+}
+
+StepReport Accelerator::Advance(std::span<double> x, std::span<const double> image) {
   Append(x, image);
   StepReport report{.residual_norm = window_.ResidualNorm()};
   ++statistics_.steps;
   ++since_restart_;
 
   const bool restart = RestartDue(report.residual_norm);
-  if (StepGotWorse(report.residual_norm)) {
-    // τ = (1, 0, …) gives x_{k−1} + β e_{k−1}: the plain step from before the failed one.
-    window_.Mix(std::array{1.0}, x);
+  const bool rejected = StepGotWorse(report.residual_norm);
+  if (rejected) {
+    window_.StepBack(x);
     ++statistics_.rejected;
     report.kind = StepKind::kRejected;
   } else if (!restart && WorthAccelerating() && SolveWeights()) {
@@ -140,36 +153,35 @@ StepReport Accelerator::Step(std::span<double> x, std::span<const double> image)
     window_.Mix({}, x);
   }
 
+  // After a rejection the next, plain step sets the marks anew: it is where the iteration stands.
+  const double mark = rejected ? kInfinity : report.residual_norm;
   statistics_.best_residual_norm = std::min(statistics_.best_residual_norm, report.residual_norm);
+  reference_ = rejected ? kInfinity : std::min(reference_, mark);
   best_since_restart_ = std::min(best_since_restart_, report.residual_norm);
   last_accelerated_ = report.kind == StepKind::kAccelerated;
   if (restart) {
     window_.DropColumns();
     since_restart_ = 0;
-    best_since_restart_ = report.residual_norm;
+    best_since_restart_ = reference_ = mark;
   }
   return report;
 }
 
+void Accelerator::ForgetResiduals() {
+  last_accelerated_ = false;
+  since_restart_ = 0;
+  best_since_restart_ = kInfinity;
+  reference_ = kInfinity;
+}
+
 void Accelerator::Append(std::span<const double> x, std::span<const double> image) {
-  if (x.size() != size_ || image.size() != size_) {
-    throw BadInput(
-        fmt::format("an accelerator of size {} was given an iterate of {} and an image "
-                    "of {} components",
-                    size_, x.size(), image.size()));
-  }
   Window::Outcome outcome = window_.Append(x, image);
   if (outcome == Window::Outcome::kOutOfRange) {
     window_.Clear();
     outcome = window_.Append(x, image);
-    last_accelerated_ = false;
     if (outcome != Window::Outcome::kNonFinite) ++statistics_.restarts_range;
   }
-  if (outcome == Window::Outcome::kNonFinite) {
-    window_.Clear();
-    last_accelerated_ = false;
-    ThrowNonFinite(statistics_.steps, x, image);
-  }
+  if (outcome == Window::Outcome::kNonFinite) ThrowNonFinite(statistics_.steps, x, image);
 }
 
 bool Accelerator::RestartDue(double residual_norm) {
@@ -178,7 +190,7 @@ bool Accelerator::RestartDue(double residual_norm) {
     case RestartRule::kNever:
       return false;
     case RestartRule::kEvery:
-      if (since_restart_ <= options_.restart_interval) return false;
+      if (since_restart_ < options_.restart_interval) return false;
       ++statistics_.restarts_scheduled;
       return true;
     case RestartRule::kOnGrowth:
@@ -191,7 +203,7 @@ bool Accelerator::RestartDue(double residual_norm) {
 
 bool Accelerator::StepGotWorse(double residual_norm) const {
   return options_.safeguard && last_accelerated_ &&
-         residual_norm > options_.safeguard_factor * statistics_.best_residual_norm;
+         residual_norm > options_.safeguard_factor * reference_;
 }
 
 bool Accelerator::WorthAccelerating() {
@@ -226,6 +238,7 @@ void Accelerator::Save(ByteWriter& writer) const {
   writer.Bool(last_accelerated_);
   writer.I64(since_restart_);
   writer.F64(best_since_restart_);
+  writer.F64(reference_);
   window_.Save(writer);
 }
 
@@ -246,8 +259,9 @@ void Accelerator::Load(ByteReader& reader) {
   const bool last_accelerated = reader.Bool();
   const std::int64_t since_restart = reader.I64();
   const double best_since_restart = reader.F64();
-  if (!(statistics.best_residual_norm >= 0) || !(best_since_restart >= 0) || since_restart < 0 ||
-      since_restart > kMaxCount) {
+  const double reference = reader.F64();
+  if (!(statistics.best_residual_norm >= 0) || !(best_since_restart >= 0) || !(reference >= 0) ||
+      since_restart < 0 || since_restart > kMaxCount) {
     throw reader.Wrong("expected residual norms of at least 0 and a step count");
   }
   window_.Load(reader, last_accelerated ? 1 : 0);  // the last that can fail
@@ -255,6 +269,7 @@ void Accelerator::Load(ByteReader& reader) {
   last_accelerated_ = last_accelerated;
   since_restart_ = since_restart;
   best_since_restart_ = best_since_restart;
+  reference_ = reference;
 }
 
 }  // namespace stableaa

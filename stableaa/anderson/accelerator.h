@@ -53,10 +53,11 @@ struct AcceleratorOptions {
   // Larger than 1 is often better when g is cheap and strongly nonlinear.
   int interval = 1;
 
-  // Takes back an accelerated step whose residual exceeds `safeguard_factor` times the smallest
-  // seen so far: the next iterate is then the plain step from the iterate before. The window is
-  // kept, with the failed attempt in it, so that nothing learnt is lost. Costs the one
-  // evaluation of g that showed the failure.
+  // Takes back an accelerated step whose residual exceeds `safeguard_factor` times the smallest so
+  // far: the next iterate is then the plain step from the iterate before. The window is kept, with
+  // the failed attempt in it, so that nothing learnt is lost. Costs the one evaluation of g that
+  // showed the failure. "So far" begins anew with the plain step after a rejection, and with a
+  // restart, so that a map which has changed is not measured by what it once was.
   bool safeguard = true;
 
   // (0, 1e100]. Larger is more aggressive but less stable. At most 1 makes every accepted step set
@@ -66,7 +67,7 @@ struct AcceleratorOptions {
   // Steps with ‖τ‖ above this are not tried, (0, 1e100]: the plain step is taken.
   double max_weight_norm = 1e10;
 
-  // When to empty the window and start over.
+  // When to empty the window and start over. With kEvery, 1 leaves nothing to accelerate with.
   RestartRule restart = RestartRule::kNever;
   int restart_interval = 50;   // [1, 1e9], for kEvery
   double restart_growth = 10;  // [1, 1e100], for kOnGrowth
@@ -104,7 +105,7 @@ struct AcceleratorStatistics {
   std::int64_t plain_no_window = 0;  // first step, or first after a restart, or memory 0
   std::int64_t plain_interval = 0;   // between accelerated steps
   std::int64_t plain_weights = 0;    // ‖τ‖ above max_weight_norm or not finite
-  std::int64_t rejected = 0;         // the safeguard: residual above factor × smallest
+  std::int64_t rejected = 0;         // by the safeguard
   std::int64_t restarts_scheduled = 0;
   std::int64_t restarts_growth = 0;
   std::int64_t restarts_range = 0;   // the residual changed by more than 1e±100 (1e±25 in float)
@@ -116,31 +117,36 @@ struct AcceleratorStatistics {
 // Not thread-safe: one caller at a time. Movable.
 class Accelerator {
  public:
-  // For vectors of `size` ≥ 1 components (on this rank, see Reduction). Allocates all its memory,
-  // 8·size·(2·memory + 2) bytes, here. Throws BadInput for bad options, WorkFailed without memory.
+  // For vectors of `size` ≥ 1 components (on this rank, see Reduction). Allocates its window here:
+  // 8·size·(2·memory + 4) bytes, or 8·size·(memory + 4) with float history. Throws BadInput for bad
+  // options, WorkFailed without memory.
   explicit Accelerator(std::size_t size, const AcceleratorOptions& options = {},
                        const Reduction& reduction = {});
 
   // Given x_k and image = g(x_k), replaces x by x_{k+1}. NaN or infinity in either is an Error
-  // (WorkFailed) that names the step and the component; x is then unchanged and the window empty.
+  // (WorkFailed) that names the step and the component. After this or any other exception (one from
+  // Reduction::sum, say) x is unchanged, the window is empty, and stepping can go on.
   StepReport Step(std::span<double> x, std::span<const double> image);
 
-  // As if newly constructed.
+  // As if newly constructed, weights() apart.
   void Reset();
 
   // The exact state: an Accelerator with the same options that loads it continues to the same bits.
-  // Load throws BadInput, changing nothing, for bytes that were not saved by such a one.
+  // Load throws BadInput, changing nothing, for bytes that no Accelerator of the same size, memory,
+  // damping and history saved; the other options may differ.
   void Save(ByteWriter& writer) const;
   void Load(ByteReader& reader);
 
   const AcceleratorStatistics& statistics() const { return statistics_; }
   const AcceleratorOptions& options() const { return options_; }
 
-  // Of the last accelerated step.
+  // Of the last step that computed any: an accelerated one, or one with ‖τ‖ above max_weight_norm.
   const MixingWeights& weights() const { return solver_.weights(); }
 
  private:
+  StepReport Advance(std::span<double> x, std::span<const double> image);
   void Append(std::span<const double> x, std::span<const double> image);
+  void ForgetResiduals();
   bool RestartDue(double residual_norm);
   bool StepGotWorse(double residual_norm) const;
   bool WorthAccelerating();
@@ -153,7 +159,8 @@ class Accelerator {
   AcceleratorStatistics statistics_;
   bool last_accelerated_ = false;
   std::int64_t since_restart_ = 0;  // steps
-  double best_since_restart_;
+  double best_since_restart_;       // smallest ‖e‖
+  double reference_;  // smallest ‖e‖ since a rejection or restart, for the safeguard
 };
 
 }  // namespace stableaa

@@ -194,7 +194,7 @@ def compare_with_numpy(problem, steps, worst):
         worst.require("kind", step["kind"], kind, where)
         if step["kind"] != kind:
             return compared, left_out
-        best = min(best, residual)
+        best = np.inf if worse else min(best, residual)  # a rejection starts anew
         after_accelerated = kind == "accelerated"
 
         size = np.abs(x).max() + np.abs(image).max()

@@ -384,6 +384,52 @@ TEST(Safeguard, ConvergesWhereTheUnguardedIterationIsMuchSlower) {
   EXPECT_LT(run(true), 2000);
 }
 
+TEST(Safeguard, AFailedStepIsTakenBackExactlyHoweverFarItWent) {
+  // Plain steps of 1e-3; beyond x = 5 the map explodes, out of the range of the window's scale.
+  for (const HistoryPrecision history : {HistoryPrecision::kDouble, HistoryPrecision::kFloat}) {
+    for (const double explosion : {1e6, 1e40, 1e120}) {
+      Accelerator accelerator(1, {.memory = 1, .history = history});
+      const auto g = [&](double v) { return v < 5 ? v + 1e-3 - 1e-7 * v : v * explosion; };
+      std::vector<double> x = {0};
+      std::vector<double> before = x;
+      int rejections = 0;
+      for (int k = 0; k < 12; ++k) {
+        const std::vector<double> current = x;
+        const std::vector<double> image = {g(x[0])};
+        if (accelerator.Step(x, image).kind == StepKind::kRejected) {
+          EXPECT_EQ(x[0], before[0] + (g(before[0]) - before[0])) << explosion;
+          ++rejections;
+        }
+        before = current;
+        EXPECT_LT(std::abs(x[0]), 1e5) << explosion << " step " << k;
+      }
+      EXPECT_GE(rejections, 2) << explosion;
+      EXPECT_EQ(accelerator.statistics().rejected, rejections);
+    }
+  }
+}
+
+TEST(Safeguard, FollowsAMapThatHasChanged) {
+  // The target jumps once the iteration has all but converged: what the residual once was is no
+  // measure for what comes after.
+  const int n = 50;
+  const auto evaluations = [&](bool safeguard) {
+    Accelerator accelerator(n, {.safeguard = safeguard});
+    Vector x = Vector::Zero(n);
+    for (int k = 0; k < 3000; ++k) {
+      const double target = k < 300 ? 1 : 1000;
+      const Vector image = Vector::NullaryExpr(n, [&](Eigen::Index i) {
+        const double rate = .99 * static_cast<double>(i + 1) / n;
+        return rate * x(i) + (1 - rate) * target;
+      });
+      const StepReport report = accelerator.Step(AsSpan(x), AsSpan(image));
+      if (k > 300 && report.residual_norm < 1e-8) return k;
+    }
+    return 3000;
+  };
+  EXPECT_LT(evaluations(true), 2 * evaluations(false));
+}
+
 TEST(Safeguard, KeepsTheWindow) {
   Accelerator accelerator(30, {.memory = 5, .safeguard_factor = .5});
   Vector x = Vector::LinSpaced(30, -50, 50);
@@ -418,20 +464,24 @@ TEST(Accelerator, IntervalAcceleratesEveryPthStep) {
   EXPECT_EQ(accelerator.statistics().plain_interval, 7);
 }
 
-TEST(Accelerator, ScheduledRestartsEmptyTheWindow) {
+TEST(Accelerator, ScheduledRestartsEmptyTheWindowEveryNSteps) {
   const LinearMap g(20, .95, 11);
-  Accelerator accelerator(20,
-                          {.memory = 10, .restart = RestartRule::kEvery, .restart_interval = 4});
-  Vector x = Vector::Zero(20);
-  std::size_t widest = 0;
-  for (int k = 0; k < 40; ++k) {
-    const Vector image = g(x);
-    if (accelerator.Step(AsSpan(x), AsSpan(image)).kind == StepKind::kAccelerated) {
-      widest = std::max(widest, accelerator.weights().tau.size());
+  for (const int interval : {1, 2, 5}) {
+    Accelerator accelerator(
+        20, {.memory = 10, .restart = RestartRule::kEvery, .restart_interval = interval});
+    Vector x = Vector::Zero(20);
+    for (int k = 1; k <= 20; ++k) {
+      const Vector image = g(x);
+      const StepReport report = accelerator.Step(AsSpan(x), AsSpan(image));
+      const bool plain = k == 1 || k % interval == 0;
+      EXPECT_EQ(report.kind, plain ? StepKind::kPlain : StepKind::kAccelerated) << k;
+      if (!plain) {
+        const int since = k < interval ? k - 1 : k % interval;
+        EXPECT_EQ(accelerator.weights().tau.size(), static_cast<std::size_t>(since)) << k;
+      }
     }
+    EXPECT_EQ(accelerator.statistics().restarts_scheduled, 20 / interval - (interval == 1));
   }
-  EXPECT_EQ(widest, 4u);
-  EXPECT_GE(accelerator.statistics().restarts_scheduled, 7);
 }
 
 TEST(Accelerator, GrowthOfTheResidualRestarts) {
@@ -667,6 +717,30 @@ TEST(Reduction, RanksTogetherDoWhatOneDoes) {
   }
 }
 
+TEST(Reduction, AFailedSumLeavesAnEmptyWindowThatCanGoOn) {
+  const LinearMap g(6, .9, 19);
+  bool fail = false;
+  const auto sum = [&](std::span<double>) {
+    if (fail) throw std::runtime_error("the network is down");
+  };
+  // One process that claims to be two: the sum of the other is zero.
+  Accelerator accelerator(6, {}, {.rank = 0, .ranks = 2, .sum = sum});
+  Vector x = Vector::Zero(6);
+  for (int k = 0; k < 25; ++k) {
+    fail = k == 4;
+    const Vector image = g(x);
+    const Vector before = x;
+    if (fail) {
+      EXPECT_THROW(accelerator.Step(AsSpan(x), AsSpan(image)), std::runtime_error);
+      EXPECT_EQ(x, before);
+    } else {
+      const StepReport report = accelerator.Step(AsSpan(x), AsSpan(image));
+      EXPECT_EQ(report.kind == StepKind::kPlain, k == 0 || k == 5) << k;
+    }
+  }
+  EXPECT_LT((x - g.FixedPoint()).norm(), 1e-8);
+}
+
 TEST(Reduction, BadOnesAreErrors) {
   EXPECT_THROW(Accelerator(3, {}, {.rank = 2, .ranks = 2, .sum = [](auto) {}}), Error);
   EXPECT_THROW(Accelerator(3, {}, {.rank = 0, .ranks = 2, .sum = {}}), Error);
@@ -735,6 +809,10 @@ TEST(FixedPoint, ReachesTheToleranceAndReportsTheResidualOfWhatItReturns) {
   EXPECT_FALSE(stopped.converged);
   EXPECT_EQ(stopped.evaluations, 3);
   EXPECT_THROW(SolveFixedPoint(map, AsSpan(z), {.tolerance = kNaN}), Error);
+  const FixedPointMap broken = [](std::span<const double>, std::span<double> image) {
+    std::fill(image.begin(), image.end(), kNaN);
+  };
+  EXPECT_THROW(SolveFixedPoint(broken, AsSpan(z), {.max_evaluations = 1}), Error);
   EXPECT_THROW(SolveFixedPoint(map, AsSpan(z), {.max_evaluations = 0}), Error);
 }
 

@@ -39,6 +39,7 @@ FixedPointSummary SolveFixedPoint(const FixedPointMap& map, std::span<double> x,
     map(x, image);
     ++summary.evaluations;
     summary.residual = LargestDifference(image, x);
+    if (!std::isfinite(summary.residual)) accelerator.Step(x, image);  // throws, saying where
     summary.converged = summary.residual <= options.tolerance;
     const bool go_on =
         !options.on_evaluation || options.on_evaluation(summary.evaluations, summary.residual);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "stableaa/anderson/scale.h"
 #include "stableaa/base/config.h"
 #include "stableaa/base/error.h"
 
@@ -58,12 +59,6 @@ double TraceOfInverse(const Matrix& factor, Vector& column) {
     }
   }
   return trace;
-}
-
-// The power of two that brings `largest` to [1, 2). Exact to apply, so it changes no result.
-double ScaleFor(double largest) {
-  if (largest == 0) return 1;
-  return std::ldexp(1.0, -std::clamp(std::ilogb(largest), -1000, 1000));
 }
 
 double LargestMagnitude(std::span<const std::span<const double>> columns, std::size_t length,
@@ -254,11 +249,14 @@ bool WeightSolver::SolveProducts(const WindowProducts& products) {
   w.rhs = w.rhs.cwiseProduct(w.equalizer);  // now τ
   double gain = 1;
   if (products.residual_squared > 0) {
-    const double linear = 2 * w.rhs.dot(w.cross);
-    const double quadratic = w.rhs.dot(w.gram * w.rhs);
-    const double mixed = products.residual_squared - linear + quadratic;
-    const double rounding = 4 * std::numeric_limits<double>::epsilon() *
-                            (products.residual_squared + std::abs(linear) + quadratic);
+    const double mixed =
+        products.residual_squared - 2 * w.rhs.dot(w.cross) + w.rhs.dot(w.gram * w.rhs);
+    // What cancellation leaves of it; a residual far below the differences drowns in that.
+    const auto size = w.rhs.cwiseAbs();
+    const double terms = products.residual_squared + 2 * size.dot(w.cross.cwiseAbs()) +
+                         size.dot(w.gram.cwiseAbs() * size);
+    const double rounding = std::numeric_limits<double>::epsilon() * terms;
+    if (!(rounding < 1e-8 * products.residual_squared)) return false;
     gain = std::sqrt(std::max(mixed, rounding) / products.residual_squared);
   }
   w.Finish(w.rhs, lambda / products.scale / products.scale, gain, products.differences, condition,

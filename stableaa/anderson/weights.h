@@ -79,7 +79,7 @@ struct MixingWeights {
   std::vector<double> alpha;  // m+1 weights of the iterates, oldest first; sum to 1
   std::vector<double> tau;    // m weights of the differences, newest first
   double lambda = 0;          // the penalty's factor, in squared units of the residuals
-  double gain = 1;       // ‖Σ α_i e_i‖ / ‖e_k‖: ≤ 1 except for kRaa; 1 when e_k = 0
+  double gain = 1;  // ‖Σ α_i e_i‖ / ‖e_k‖ to within 1e-4: ≤ 1 except for kRaa; 1 when e_k = 0
   int rank = 0;          // columns used of the m
   double condition = 1;  // upper estimate for HᵀH + penalty, columns scaled to length 1
   bool from_qr = false;  // the QR factorisation was needed
@@ -123,8 +123,8 @@ class WeightSolver {
 
   // The two halves of the above, for callers that keep the products of their window themselves.
   //
-  // From the normal equations. False when their condition estimate exceeds the limit: then
-  // compute the triangle and call SolveTriangle.
+  // From the normal equations. False when their condition estimate exceeds the limit, or the mixed
+  // residual is lost in their rounding: then compute the triangle and call SolveTriangle.
   bool SolveProducts(const WindowProducts& products);
 
   // From a QR factorisation, for a window of any rank.

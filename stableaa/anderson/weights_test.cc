@@ -304,14 +304,15 @@ TEST(Weights, IllConditionedWindowsGoThroughQrAndKeepTheirDigits) {
   EXPECT_NEAR(w.gain, reference.norm() / history.residuals.col(3).norm(), 1e-7);
 }
 
-TEST(Weights, GainOfAResidualFarBelowTheOthersIsNotUnderstated) {
+TEST(Weights, GainOfAResidualFarBelowTheOthersKeepsItsDigits) {
   // e_k is 1e-9 of the rest, so that the normal equations cannot tell its gain from rounding.
   const History history{Matrix{{3., -2., 1e-9}}, Matrix{{0., 1., 2.}}};
   for (const WeightRule rule : {WeightRule::kRaa, WeightRule::kStable, WeightRule::kRelative}) {
     const WeightOptions options{.rule = rule, .eta = .1};
     WeightOptions by_qr = options;
     by_qr.condition_limit = 0;
-    EXPECT_GE(Solve(options, history).gain, .999 * Solve(by_qr, history).gain) << Name(rule);
+    const double exact = Solve(by_qr, history).gain;
+    EXPECT_NEAR(Solve(options, history).gain, exact, .01 * exact) << Name(rule);
   }
 }
 

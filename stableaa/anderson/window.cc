@@ -12,6 +12,7 @@
 #include <new>
 #include <type_traits>
 
+#include "stableaa/anderson/scale.h"
 #include "stableaa/anderson/window_kernels.h"
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/error.h"
@@ -21,8 +22,12 @@ namespace {
 
 // Partial sums are kept per chunk, so that their order does not depend on the threads.
 constexpr std::size_t kChunk = 1 << 14;
-// Rows that are folded into a triangle at a time.
+// Rows that are folded into a triangle at a time, and chunks that get a triangle of their own: few,
+// because at large memory a triangle is large.
 constexpr std::size_t kBlock = 512;
+constexpr std::size_t kMaxTriangles = 64;
+
+std::size_t ChunkCount(std::size_t n, std::size_t size) { return (n + size - 1) / size; }
 
 // QR of `rows` (k extra rows on top hold the R so far), leaving the new R on top.
 void FoldIntoTriangle(Eigen::Ref<Eigen::MatrixXd> rows) {
@@ -58,11 +63,11 @@ void Window::WithStorage(Work work) const {
 }
 
 template <typename Work>
-void Window::ForEachChunk(Work work) const {
-  const auto chunks = static_cast<std::int64_t>((shape_.size + kChunk - 1) / kChunk);
+void Window::ForEachChunk(std::size_t size, Work work) const {
+  const auto chunks = static_cast<std::int64_t>(ChunkCount(shape_.size, size));
   const auto run = [&](std::int64_t chunk) {
-    const std::size_t begin = static_cast<std::size_t>(chunk) * kChunk;
-    work(static_cast<std::size_t>(chunk), begin, std::min(begin + kChunk, shape_.size));
+    const std::size_t begin = static_cast<std::size_t>(chunk) * size;
+    work(static_cast<std::size_t>(chunk), begin, std::min(begin + size, shape_.size));
   };
   if (shape_.threads == 1 || chunks == 1) {  // an `if` clause would still start a team: 1 µs
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) run(chunk);
@@ -80,7 +85,8 @@ Window::Window(const Shape& shape, const Reduction& reduction)
   const std::size_t slots = std::max<std::size_t>(m, 1);
   const std::size_t element =
       shape.precision == HistoryPrecision::kFloat ? sizeof(float) : sizeof(double);
-  const double bytes = static_cast<double>(n) * static_cast<double>(2 * slots * element + 16);
+  const double bytes =
+      static_cast<double>(n) * static_cast<double>(2 * slots * element + 4 * sizeof(double));
   try {
     if (bytes > static_cast<double>(std::numeric_limits<std::int64_t>::max())) {
       throw std::bad_alloc();
@@ -89,11 +95,10 @@ Window::Window(const Shape& shape, const Reduction& reduction)
       storage.residual_differences.resize(n * slots);
       storage.step_differences.resize(n * slots);
     });
-    iterate_.resize(n);
-    residual_.resize(n);
+    for (auto* v : {&iterate_, &residual_, &previous_iterate_, &previous_residual_}) v->resize(n);
     const std::size_t sums = kOthers + 2 * m;
     sums_.resize(sums);
-    chunk_sums_.resize(sums * ((n + kChunk - 1) / kChunk));
+    chunk_sums_.resize(sums * ChunkCount(n, kChunk));
     gram_.reserve(m * m);
     cross_.reserve(m);
     steps_squared_.reserve(m + 1);
@@ -133,6 +138,8 @@ Window::Outcome Window::Append(std::span<const double> x, std::span<const double
   const int others = std::max(0, std::min(columns_, shape_.memory - 1));
   const auto memory = static_cast<std::size_t>(shape_.memory);
   const std::size_t slot = memory > 0 ? (newest_ + memory - 1) % memory : 0;
+  std::swap(iterate_, previous_iterate_);
+  std::swap(residual_, previous_residual_);
   StoreNext(x, image, slot, others);
   if (!InRange(sums_[kResidual]) || !InRange(sums_[kNewStep])) return Outcome::kOutOfRange;
   residual_squared_ = sums_[kResidual];
@@ -152,7 +159,7 @@ bool Window::InRange(double square) const {
 void Window::StoreFirst(std::span<const double> x, std::span<const double> image) {
   // Dividing by n first keeps the sum of finite magnitudes finite.
   const double weight = 1 / static_cast<double>(shape_.size);
-  ForEachChunk([&](std::size_t chunk, std::size_t begin, std::size_t end) {
+  ForEachChunk(kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
     double sum = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const double e = image[i] - x[i];
@@ -168,8 +175,8 @@ void Window::StoreFirst(std::span<const double> x, std::span<const double> image
     residual_squared_ = mean;
     return;
   }
-  scale_ = mean == 0 ? 1 : std::ldexp(1.0, -std::clamp(std::ilogb(mean), -1000, 1000));
-  ForEachChunk([&](std::size_t chunk, std::size_t begin, std::size_t end) {
+  scale_ = ScaleFor(mean);
+  ForEachChunk(kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
     double sum = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const double e = residual_[i] * scale_;
@@ -189,7 +196,7 @@ void Window::StoreNext(std::span<const double> x, std::span<const double> image,
     auto& h = storage.residual_differences;
     auto& w = storage.step_differences;
     using T = typename std::remove_reference_t<decltype(h)>::value_type;
-    ForEachChunk([&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    ForEachChunk(kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
       std::array<const T*, kMaxMemory> older;
       for (int j = 0; j < others; ++j) {
         older[static_cast<std::size_t>(j)] = &h[Slot(j) * shape_.size + begin];
@@ -197,6 +204,8 @@ void Window::StoreNext(std::span<const double> x, std::span<const double> image,
       AppendChunk<T>{.size = end - begin,
                      .x = &x[begin],
                      .image = &image[begin],
+                     .previous_iterate = &previous_iterate_[begin],
+                     .previous_residual = &previous_residual_[begin],
                      .iterate = &iterate_[begin],
                      .residual = &residual_[begin],
                      .new_h = &h[slot * shape_.size + begin],
@@ -212,7 +221,7 @@ void Window::StoreNext(std::span<const double> x, std::span<const double> image,
 }
 
 void Window::SumOverChunksAndRanks(std::size_t count) {
-  const std::size_t chunks = (shape_.size + kChunk - 1) / kChunk;
+  const std::size_t chunks = ChunkCount(shape_.size, kChunk);
   for (std::size_t s = 0; s < count; ++s) {
     double sum = 0;
     for (std::size_t c = 0; c < chunks; ++c) sum += chunk_sums_[c * count + s];
@@ -260,7 +269,7 @@ void Window::Mix(std::span<const double> tau, std::span<double> x) const {
   WithStorage([&](const auto& storage) {
     const auto& w = storage.step_differences;
     using T = typename std::remove_cvref_t<decltype(w)>::value_type;
-    ForEachChunk([&](std::size_t, std::size_t begin, std::size_t end) {
+    ForEachChunk(kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
       std::array<const T*, kMaxMemory> columns;
       for (std::size_t j = 0; j < tau.size(); ++j) {
         columns[j] = &w[Slot(static_cast<int>(j)) * shape_.size + begin];
@@ -276,15 +285,25 @@ void Window::Mix(std::span<const double> tau, std::span<double> x) const {
   });
 }
 
+void Window::StepBack(std::span<double> x) const {
+  ForEachChunk(kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      x[i] = previous_iterate_[i] + shape_.damping * previous_residual_[i];
+    }
+  });
+}
+
 // Every block of rows of [H e] is folded into its chunk's triangle, the triangles of the chunks
 // into one, and those of the ranks, gathered through sums with zeros elsewhere, into the last.
 WindowTriangle Window::Triangle() {
   const auto k = static_cast<Eigen::Index>(columns_) + 1;
   const auto entries = static_cast<std::size_t>(k * k);
-  const std::size_t chunks = (shape_.size + kChunk - 1) / kChunk;
+  const std::size_t chunk_size =
+      kChunk * ChunkCount(ChunkCount(shape_.size, kChunk), kMaxTriangles);
+  const std::size_t chunks = ChunkCount(shape_.size, chunk_size);
   std::vector<double> triangles(entries * chunks);
   WithStorage([&](const auto& storage) {
-    ForEachChunk([&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    ForEachChunk(chunk_size, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
       Eigen::MatrixXd rows = Eigen::MatrixXd::Zero(k + static_cast<Eigen::Index>(kBlock), k);
       for (std::size_t at = begin; at < end; at += kBlock) {
         const std::size_t size = std::min(kBlock, end - at);
@@ -379,6 +398,9 @@ void Window::Load(ByteReader& reader, int least_columns) {
   loaded.iterate_ = ReadFinite(reader, shape_.size, "the iterate");
   loaded.residual_ = ReadFinite(reader, shape_.size, "the residual");
   loaded.residual_squared_ = reader.F64();
+  if (!(loaded.residual_squared_ >= 0)) {
+    throw reader.Wrong(fmt::format("a squared norm is {}", loaded.residual_squared_));
+  }
   const std::int64_t columns = reader.I64();
   if (columns < least_columns || columns > shape_.memory) {
     throw reader.Wrong(

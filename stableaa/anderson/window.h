@@ -7,7 +7,7 @@
 //
 //     x_{k+1} = x_k + β e_k − (Δ + βH) τ                                     (Proposition 1)
 //
-// needs no more: 2m + 2 vectors of memory; per step 2m + 6 vectors are read and 5 written.
+// needs no more: 2m + 4 vectors of memory; per step 2m + 5 vectors are read and 5 written.
 //
 // All sums run over blocks of a fixed size in a fixed order, so that the result does not depend on
 // the number of threads. Columns are stored multiplied by a power of two taken from the first
@@ -17,7 +17,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -71,7 +70,11 @@ class Window {
   // x ← x + β e − (Δ + βH) τ. REQUIRES: x as given to the last Append, τ.size() ≤ columns().
   void Mix(std::span<const double> tau, std::span<double> x) const;
 
-  // Forgets everything; keeps the memory.
+  // x ← x_{k−1} + β e_{k−1}: the plain step from the pair before the last one appended, also when
+  // that one was out of range and appended again. REQUIRES: there was one.
+  void StepBack(std::span<double> x) const;
+
+  // Forgets everything but what StepBack needs; keeps the memory.
   void Clear();
 
   // Forgets the differences but not the last pair, from which the next difference will start.
@@ -105,8 +108,9 @@ class Window {
   void WithStorage(Work work);
   template <typename Work>
   void WithStorage(Work work) const;
-  template <typename Work>  // work(chunk, begin, end) for each chunk of [0, n), on the threads
-  void ForEachChunk(Work work) const;
+  // work(chunk, begin, end) for each chunk of [0, n), `size` long but for the last, on the threads.
+  template <typename Work>
+  void ForEachChunk(std::size_t size, Work work) const;
 
   std::size_t Slot(int age) const;
   void StoreFirst(std::span<const double> x, std::span<const double> image);
@@ -120,8 +124,10 @@ class Window {
   Reduction reduction_;
   Storage<double> doubles_;
   Storage<float> floats_;
-  std::vector<double> iterate_;   // x_k
-  std::vector<double> residual_;  // e_k
+  std::vector<double> iterate_;            // x_k
+  std::vector<double> residual_;           // e_k
+  std::vector<double> previous_iterate_;   // x_{k−1}
+  std::vector<double> previous_residual_;  // e_{k−1}
   bool has_previous_ = false;
   double scale_ = 1;
   int columns_ = 0;

@@ -48,6 +48,8 @@ inline STABLEAA_INLINE void AppendBlocks(const AppendChunk<T>& chunk) {
     const std::size_t size = std::min(kBlock, chunk.size - at);
     const double* __restrict const x = chunk.x + at;
     const double* __restrict const image = chunk.image + at;
+    const double* __restrict const previous_iterate = chunk.previous_iterate + at;
+    const double* __restrict const previous_residual = chunk.previous_residual + at;
     double* __restrict const iterate = chunk.iterate + at;
     double* __restrict const residual = chunk.residual + at;
     T* __restrict const h = chunk.new_h + at;
@@ -60,8 +62,8 @@ inline STABLEAA_INLINE void AppendBlocks(const AppendChunk<T>& chunk) {
     for (std::size_t i = 0; i < size; ++i) {
       const double r = image[i] - x[i];
       const double scaled = r * scale;
-      const double step = (x[i] - iterate[i]) * scale;
-      const T stored = static_cast<T>((r - residual[i]) * scale);
+      const double step = (x[i] - previous_iterate[i]) * scale;
+      const T stored = static_cast<T>((r - previous_residual[i]) * scale);
       const auto difference = static_cast<double>(stored);
       residual[i] = r;
       iterate[i] = x[i];

@@ -19,10 +19,12 @@ struct AppendChunk {
   std::size_t size;
   const double* x;
   const double* image;
-  double* iterate;   // in: x_{k−1}, out: x_k
-  double* residual;  // in: e_{k−1}, out: e_k
-  T* new_h;          // out: scale · (e_k − e_{k−1})
-  T* new_w;          // out: scale · (x_k − x_{k−1}) + damping · new_h
+  const double* previous_iterate;   // x_{k−1}
+  const double* previous_residual;  // e_{k−1}
+  double* iterate;                  // out: x_k
+  double* residual;                 // out: e_k
+  T* new_h;                         // out: scale · (e_k − e_{k−1})
+  T* new_w;                         // out: scale · (x_k − x_{k−1}) + damping · new_h
   std::span<const T* const> older;
   double scale;
   double damping;
