@@ -1,7 +1,6 @@
 #include "stableaa/anderson/accelerator_benchmark.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "stableaa/base/stopwatch.h"
@@ -30,17 +29,22 @@ void WanderingMap(std::size_t step, const std::vector<double>& x, std::vector<do
 std::uint64_t AcceleratorBenchmarkBytes(std::size_t n, const AcceleratorOptions& options) {
   const std::uint64_t element = options.history == HistoryPrecision::kFloat ? 4 : 8;
   const std::uint64_t columns = 2 * static_cast<std::uint64_t>(options.memory);
-  constexpr std::uint64_t kDoubles = 2 + 2 + 3;  // the last pair; x and g(x); the triad
+  constexpr std::uint64_t kDoubles = 4 + 2 + 3;  // the last two pairs; x and g(x); the triad
   return n * (columns * element + 8 * kDoubles);
 }
 
-AcceleratorTiming MeasureAccelerator(std::size_t n, AcceleratorOptions options) {
+AcceleratorTiming MeasureAccelerator(
+    std::size_t n, AcceleratorOptions options,
+    const std::function<void(std::size_t done, std::size_t total)>& on_step) {
   options.safeguard = false;
   options.restart = RestartRule::kNever;
   options.interval = 1;
   const auto bytes = 8.0 * static_cast<double>(n) * (3 * options.memory + 9);
-  // Enough steps for a steady median: about 40 GB of traffic, at least 15 steps, at most 20,000.
-  const auto steps = static_cast<std::size_t>(std::clamp(4e10 / bytes, 15.0, 2e4));
+  // Enough steps for a steady median: about 40 GB of traffic, 15 to 20,000 steps, and no more than
+  // ten seconds when the weights dominate (large memory).
+  constexpr std::size_t kFewest = 15;
+  constexpr double kMostSeconds = 10;
+  const auto steps = static_cast<std::size_t>(std::clamp(4e10 / bytes, 1.0 * kFewest, 2e4));
   const auto warm_up = static_cast<std::size_t>(options.memory) + 2;
 
   Accelerator accelerator(n, options);
@@ -49,12 +53,16 @@ AcceleratorTiming MeasureAccelerator(std::size_t n, AcceleratorOptions options) 
   std::vector<double> image(n);
   std::vector<double> step_seconds;
   std::vector<double> triad_seconds;
+  Stopwatch total;
   for (std::size_t step = 0; step < warm_up + steps; ++step) {
+    if (step == warm_up) total = Stopwatch();
+    if (step >= warm_up + kFewest && total.Seconds() > kMostSeconds) break;
     WanderingMap(step, x, image);
     const Stopwatch watch;
     accelerator.Step(x, image);
     const double seconds = watch.Seconds();
     const double stream = triad.Run(options.memory + 3);
+    if (on_step) on_step(step + 1, warm_up + steps);
     if (step < warm_up) continue;
     step_seconds.push_back(seconds);
     triad_seconds.push_back(stream);

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -29,10 +30,13 @@ struct AndersonBench {
 
 using SizeAndThreads = std::pair<std::uint64_t, int>;
 
-std::vector<SizeAndThreads> Cases(const AndersonBench& bench) {
+// `configured` is anderson.threads, which counts if the flag is not given.
+std::vector<SizeAndThreads> Cases(const AndersonBench& bench, int configured) {
   std::vector<int> threads = {1};
   if (bench.threads > 0) {
     threads = {bench.threads};
+  } else if (configured > 1) {
+    threads = {configured};
   } else if (CoreCount() > 1) {
     threads.push_back(CoreCount());
   }
@@ -62,13 +66,25 @@ void PrintRow(const AcceleratorTiming& t, bool json) {
   std::fflush(stdout);
 }
 
+// The bar is gone when this returns, so that the row can be printed.
+AcceleratorTiming MeasureShowingProgress(std::uint64_t n, const AcceleratorOptions& options) {
+  std::unique_ptr<Progress> progress;
+  return MeasureAccelerator(n, options, [&](std::size_t done, std::size_t total) {
+    if (progress == nullptr) {
+      const std::string label = fmt::format("n = {}, threads {}", n, options.threads);
+      progress = std::make_unique<Progress>(ProgressOptions{.label = label, .total = total});
+    }
+    progress->Set(done);
+  });
+}
+
 void RunAnderson(const AndersonBench& bench) {
   Settings settings;
   Config config;
   Describe(config, settings);
   bench.flags.Apply(config);
 
-  const std::vector<SizeAndThreads> cases = Cases(bench);
+  const std::vector<SizeAndThreads> cases = Cases(bench, settings.anderson.threads);
   for (const auto& [n, threads] : cases) {
     RequireMemory("bench anderson", AcceleratorBenchmarkBytes(n, settings.anderson),
                   "try a smaller --n");
@@ -78,11 +94,9 @@ void RunAnderson(const AndersonBench& bench) {
                "n", "memory", "threads", "ms/step", "triad ms", "ratio");
     std::fflush(stdout);
   }
-  Progress progress({.label = "bench anderson", .unit = "cases", .total = cases.size()});
   for (const auto& [n, threads] : cases) {
     settings.anderson.threads = threads;
-    PrintRow(MeasureAccelerator(n, settings.anderson), bench.json);
-    progress.Advance();
+    PrintRow(MeasureShowingProgress(n, settings.anderson), bench.json);
   }
 }
 
@@ -99,14 +113,16 @@ void AddBenchCommand(CLI::App& program) {
   anderson->add_option("--n", options->n, "Size of the vectors (default: 100 and 10000000)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40).description(""))
       ->type_name("N in [1, 2^40]");
-  anderson->add_option("--threads", options->threads, "Threads (default: 1, then all cores)")
+  anderson
+      ->add_option("--threads", options->threads,
+                   "Threads (default: anderson.threads if above 1, else 1 and then all cores)")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N in [1, 1024]");
   options->flags.AddTo(*anderson);
   anderson->add_flag("--json", options->json, "One JSON object per measurement");
   anderson->footer(
-      "The keys anderson.memory, .weights, .eta, .history and .damping apply; safeguard, interval\n"
-      "and restarts are off, so that every step is a full one. Medians over the steps of one run.\n"
+      "The keys anderson.* apply, but for safeguard, interval and restart: these are off, so that\n"
+      "every step is a full one. Medians over the steps of one run.\n"
       "Example: stableaa bench anderson --n 1000000 --set anderson.history=float\n");
   anderson->callback([options] { RunAnderson(*options); });
 }

@@ -23,9 +23,8 @@ struct ConfigCommand {
 
 // TOML's literals are JSON's, except for the infinities.
 nlohmann::json JsonValue(const std::string& literal) {
-  return nlohmann::json::parse(literal, nullptr, false).is_discarded()
-             ? nlohmann::json()
-             : nlohmann::json::parse(literal);
+  nlohmann::json value = nlohmann::json::parse(literal, nullptr, false);
+  return value.is_discarded() ? nlohmann::json() : value;
 }
 
 void PrintKeys(const ConfigCommand& command) {
