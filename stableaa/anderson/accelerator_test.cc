@@ -2,85 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
-#include <barrier>
 #include <cmath>
-#include <functional>
-#include <limits>
-#include <random>
-#include <thread>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "stableaa/anderson/fixed_point.h"
+#include "stableaa/anderson/maps_test.h"
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/error.h"
 
 namespace stableaa {
 namespace {
-
-using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::span<double> AsSpan(Vector& v) { return {v.data(), static_cast<std::size_t>(v.size())}; }
-std::span<const double> AsSpan(const Vector& v) {
-  return {v.data(), static_cast<std::size_t>(v.size())};
-}
-
-// x → Ax + b with a contraction A, nonsymmetric unless said.
-struct LinearMap {
-  Matrix a;
-  Vector b;
-
-  LinearMap(int n, double contraction, unsigned seed) {
-    std::mt19937_64 random(seed);
-    std::normal_distribution<double> normal;
-    a = Matrix::NullaryExpr(n, n, [&] { return normal(random); });
-    a *= contraction / a.jacobiSvd().singularValues()(0);
-    b = Vector::NullaryExpr(n, [&] { return normal(random); });
-  }
-  Vector operator()(const Vector& x) const { return a * x + b; }
-  Vector FixedPoint() const {
-    return (Matrix::Identity(a.rows(), a.cols()) - a).fullPivLu().solve(b);
-  }
-};
-
-using VectorMap = std::function<Vector(const Vector&)>;
-
-// All iterates x_0 … x_steps.
-std::vector<Vector> Iterate(const VectorMap& g, Vector x, int steps,
-                            const AcceleratorOptions& options) {
-  Accelerator accelerator(static_cast<std::size_t>(x.size()), options);
-  std::vector<Vector> iterates = {x};
-  for (int k = 0; k < steps; ++k) {
-    const Vector image = g(x);
-    accelerator.Step(AsSpan(x), AsSpan(image));
-    iterates.push_back(x);
-  }
-  return iterates;
-}
-
-// Evaluations of g until ‖g(x) − x‖ < tolerance, or the cap.
-int StepsToTolerance(const VectorMap& g, Vector x, double tolerance, int cap,
-                     const AcceleratorOptions& options, Vector* solution = nullptr) {
-  Accelerator accelerator(static_cast<std::size_t>(x.size()), options);
-  for (int k = 0; k < cap; ++k) {
-    const Vector image = g(x);
-    if ((image - x).norm() < tolerance) {
-      if (solution != nullptr) *solution = x;
-      return k;
-    }
-    accelerator.Step(AsSpan(x), AsSpan(image));
-  }
-  return cap;
-}
-
-Vector CosineMap(const Vector& x) {
-  return x.unaryExpr([](double v) { return std::cos(v); });
-}
 
 TEST(Accelerator, MatchesTheFormWithAlphaOverAStoredHistory) {
   // Proposition 1: (1−β) Σ α_i x_i + β Σ α_i g(x_i), recomputed here from iterates kept outside.
@@ -189,26 +122,21 @@ TEST(Accelerator, EqualsGmresOnALinearMapWithFullMemory) {
 }
 
 TEST(Accelerator, ConvergesOnTheSingularDeterministicMdp) {
-  // Three states, two actions, deterministic: the window is singular after a few steps.
-  const int next[3][2] = {{0, 2}, {1, 1}, {2, 2}};
-  const double reward[3][2] = {{.669199, .564838}, {.524535, .003973}, {.748376, .968998}};
-  const auto backup = [&](const Vector& v) {
-    Vector image(3);
-    for (int s = 0; s < 3; ++s) {
-      image(s) = std::max(reward[s][0] + .9 * v(next[s][0]), reward[s][1] + .9 * v(next[s][1]));
-    }
-    return image;
-  };
   for (const WeightRule rule : {WeightRule::kVanilla, WeightRule::kStable, WeightRule::kRelative}) {
-    for (const bool safeguard : {true, false}) {
-      Vector v;
-      const int steps = StepsToTolerance(
-          backup, Vector::Zero(3), 1e-10, 100,
-          {.memory = 2, .weights = {.rule = rule, .eta = 0}, .safeguard = safeguard}, &v);
-      EXPECT_LE(steps, 20) << Name(rule);
-      EXPECT_NEAR(v(2), .968998 / .1, 1e-8);
-      EXPECT_NEAR(v(1), .524535 / .1, 1e-8);
-      EXPECT_NEAR(v(0), .564838 + .9 * v(2), 1e-8);
+    for (const double limit : {1e10, 0.}) {
+      for (const bool safeguard : {true, false}) {
+        Vector v;
+        const int steps =
+            StepsToTolerance(SingularMdpBackup, Vector::Zero(3), 1e-10, 100,
+                             {.memory = 2,
+                              .weights = {.rule = rule, .eta = 0, .condition_limit = limit},
+                              .safeguard = safeguard},
+                             &v);
+        EXPECT_LE(steps, 20) << Name(rule) << " limit " << limit << " safeguard " << safeguard;
+        EXPECT_NEAR(v(2), .968998 / .1, 1e-8);
+        EXPECT_NEAR(v(1), .524535 / .1, 1e-8);
+        EXPECT_NEAR(v(0), .564838 + .9 * v(2), 1e-8);
+      }
     }
   }
 }
@@ -344,107 +272,6 @@ TEST(Accelerator, WrongSizesAreErrors) {
   EXPECT_THROW(accelerator.Step(four, three), Error);
   EXPECT_THROW(accelerator.Step(three, four), Error);
   EXPECT_THROW(Accelerator(0), Error);
-}
-
-// x → |x| − c, slope ±1, with a kink that throws secant steps far off.
-Vector KinkMap(const Vector& x) {
-  Vector image(x.size());
-  for (Eigen::Index i = 0; i < x.size(); ++i) {
-    image(i) = .98 * std::abs(x(i)) - 1 - .3 * static_cast<double>(i % 3);
-  }
-  return image;
-}
-
-TEST(Safeguard, RejectedStepsFallBackToThePlainStepFromBefore) {
-  Accelerator accelerator(1, {.memory = 1, .safeguard_factor = 1});
-  // Residuals 1, .99 → nearly parallel, so that the secant goes far out; there the map is awful.
-  Vector x = Vector::Zero(1);
-  const auto g = [](double v) { return v < 2 ? v + 1 - .01 * v : v + 1000; };
-  double before = 0;
-  bool rejected = false;
-  for (int k = 0; k < 6 && !rejected; ++k) {
-    const double current = x(0);
-    const Vector image = Vector::Constant(1, g(current));
-    const StepReport report = accelerator.Step(AsSpan(x), AsSpan(image));
-    if (report.kind == StepKind::kRejected) {
-      rejected = true;
-      EXPECT_NEAR(x(0), g(before), 1e-9);
-    }
-    before = current;
-  }
-  EXPECT_TRUE(rejected);
-  EXPECT_EQ(accelerator.statistics().rejected, 1);
-}
-
-TEST(Safeguard, ConvergesWhereTheUnguardedIterationIsMuchSlower) {
-  const auto run = [](bool safeguard) {
-    return StepsToTolerance(KinkMap, Vector::LinSpaced(30, -50, 50), 1e-10, 4000,
-                            {.memory = 5, .safeguard = safeguard, .safeguard_factor = 1});
-  };
-  EXPECT_LT(run(true), 2000);
-}
-
-TEST(Safeguard, AFailedStepIsTakenBackExactlyHoweverFarItWent) {
-  // Plain steps of 1e-3; beyond x = 5 the map explodes, out of the range of the window's scale.
-  for (const HistoryPrecision history : {HistoryPrecision::kDouble, HistoryPrecision::kFloat}) {
-    for (const double explosion : {1e6, 1e40, 1e120}) {
-      Accelerator accelerator(1, {.memory = 1, .history = history});
-      const auto g = [&](double v) { return v < 5 ? v + 1e-3 - 1e-7 * v : v * explosion; };
-      std::vector<double> x = {0};
-      std::vector<double> before = x;
-      int rejections = 0;
-      for (int k = 0; k < 12; ++k) {
-        const std::vector<double> current = x;
-        const std::vector<double> image = {g(x[0])};
-        if (accelerator.Step(x, image).kind == StepKind::kRejected) {
-          EXPECT_EQ(x[0], before[0] + (g(before[0]) - before[0])) << explosion;
-          ++rejections;
-        }
-        before = current;
-        EXPECT_LT(std::abs(x[0]), 1e5) << explosion << " step " << k;
-      }
-      EXPECT_GE(rejections, 2) << explosion;
-      EXPECT_EQ(accelerator.statistics().rejected, rejections);
-    }
-  }
-}
-
-TEST(Safeguard, FollowsAMapThatHasChanged) {
-  // The target jumps once the iteration has all but converged: what the residual once was is no
-  // measure for what comes after.
-  const int n = 50;
-  const auto evaluations = [&](bool safeguard) {
-    Accelerator accelerator(n, {.safeguard = safeguard});
-    Vector x = Vector::Zero(n);
-    for (int k = 0; k < 3000; ++k) {
-      const double target = k < 300 ? 1 : 1000;
-      const Vector image = Vector::NullaryExpr(n, [&](Eigen::Index i) {
-        const double rate = .99 * static_cast<double>(i + 1) / n;
-        return rate * x(i) + (1 - rate) * target;
-      });
-      const StepReport report = accelerator.Step(AsSpan(x), AsSpan(image));
-      if (k > 300 && report.residual_norm < 1e-8) return k;
-    }
-    return 3000;
-  };
-  EXPECT_LT(evaluations(true), 2 * evaluations(false));
-}
-
-TEST(Safeguard, KeepsTheWindow) {
-  Accelerator accelerator(30, {.memory = 5, .safeguard_factor = .5});
-  Vector x = Vector::LinSpaced(30, -50, 50);
-  bool after_rejection = false;
-  int checked = 0;
-  for (int k = 0; k < 200; ++k) {
-    const Vector image = KinkMap(x);
-    const StepReport report = accelerator.Step(AsSpan(x), AsSpan(image));
-    if (after_rejection && k > 8 && report.kind == StepKind::kAccelerated) {
-      EXPECT_EQ(accelerator.weights().tau.size(), 5u);
-      ++checked;
-    }
-    after_rejection = report.kind == StepKind::kRejected;
-  }
-  EXPECT_GT(checked, 0);
 }
 
 TEST(Accelerator, IntervalAcceleratesEveryPthStep) {
@@ -679,73 +506,6 @@ TEST(Accelerator, FloatHistoryConvergesToDoublePrecision) {
   EXPECT_LT((x - g.FixedPoint()).norm(), 1e-9);
 }
 
-TEST(Reduction, RanksTogetherDoWhatOneDoes) {
-  const int n = 50;
-  const LinearMap g(n, .95, 17);
-  for (const double limit : {1e10, 0.}) {
-    const AcceleratorOptions options{.weights = {.eta = 1e-6, .condition_limit = limit}};
-    const Vector expected = Iterate(g, Vector::Zero(n), 15, options).back();
-
-    constexpr int kRanks = 3;
-    const int begin[kRanks + 1] = {0, 10, 11, n};
-    Vector x = Vector::Zero(n);
-    Vector image(n);
-    std::barrier meet(kRanks);
-    std::vector<std::vector<double>> posted(kRanks);
-    const auto rank_main = [&](int rank) {
-      const auto sum = [&](std::span<double> values) {
-        posted[static_cast<std::size_t>(rank)].assign(values.begin(), values.end());
-        meet.arrive_and_wait();
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          values[i] = posted[0][i] + posted[1][i] + posted[2][i];
-        }
-        meet.arrive_and_wait();
-      };
-      const auto size = static_cast<std::size_t>(begin[rank + 1] - begin[rank]);
-      Accelerator accelerator(size, options, {.rank = rank, .ranks = kRanks, .sum = sum});
-      for (int k = 0; k < 15; ++k) {
-        if (rank == 0) image = g(x);
-        meet.arrive_and_wait();
-        accelerator.Step({x.data() + begin[rank], size}, {image.data() + begin[rank], size});
-        meet.arrive_and_wait();
-      }
-    };
-    std::vector<std::thread> ranks;
-    for (int rank = 0; rank < kRanks; ++rank) ranks.emplace_back(rank_main, rank);
-    for (std::thread& thread : ranks) thread.join();
-    EXPECT_LT((x - expected).norm(), 1e-7 * expected.norm());
-  }
-}
-
-TEST(Reduction, AFailedSumLeavesAnEmptyWindowThatCanGoOn) {
-  const LinearMap g(6, .9, 19);
-  bool fail = false;
-  const auto sum = [&](std::span<double>) {
-    if (fail) throw std::runtime_error("the network is down");
-  };
-  // One process that claims to be two: the sum of the other is zero.
-  Accelerator accelerator(6, {}, {.rank = 0, .ranks = 2, .sum = sum});
-  Vector x = Vector::Zero(6);
-  for (int k = 0; k < 25; ++k) {
-    fail = k == 4;
-    const Vector image = g(x);
-    const Vector before = x;
-    if (fail) {
-      EXPECT_THROW(accelerator.Step(AsSpan(x), AsSpan(image)), std::runtime_error);
-      EXPECT_EQ(x, before);
-    } else {
-      const StepReport report = accelerator.Step(AsSpan(x), AsSpan(image));
-      EXPECT_EQ(report.kind == StepKind::kPlain, k == 0 || k == 5) << k;
-    }
-  }
-  EXPECT_LT((x - g.FixedPoint()).norm(), 1e-8);
-}
-
-TEST(Reduction, BadOnesAreErrors) {
-  EXPECT_THROW(Accelerator(3, {}, {.rank = 2, .ranks = 2, .sum = [](auto) {}}), Error);
-  EXPECT_THROW(Accelerator(3, {}, {.rank = 0, .ranks = 2, .sum = {}}), Error);
-}
-
 TEST(AcceleratorOptions, EveryFieldIsCheckedAgainstItsRange) {
   const std::vector<std::pair<const char*, AcceleratorOptions>> bad = {
       {"memory", {.memory = -1}},
@@ -782,38 +542,6 @@ TEST(Accelerator, AWindowThatCannotFitIsAnErrorNotACrash) {
     EXPECT_NE(std::string(error.what()).find("no memory"), std::string::npos);
     EXPECT_EQ(error.exit_code(), 1);
   }
-}
-
-TEST(FixedPoint, ReachesTheToleranceAndReportsTheResidualOfWhatItReturns) {
-  const LinearMap g(20, .99, 18);
-  const FixedPointMap map = [&](std::span<const double> x, std::span<double> image) {
-    const Vector y = g(Eigen::Map<const Vector>(x.data(), 20));
-    std::copy(y.begin(), y.end(), image.begin());
-  };
-  Vector x = Vector::Zero(20);
-  const FixedPointSummary summary = SolveFixedPoint(map, AsSpan(x), {.tolerance = 1e-9});
-  EXPECT_TRUE(summary.converged);
-  EXPECT_LE(summary.residual, 1e-9);
-  EXPECT_NEAR(summary.residual, (g(x) - x).lpNorm<Eigen::Infinity>(), 1e-14);
-  EXPECT_EQ(summary.statistics.steps, summary.evaluations - 1);
-
-  Vector y = Vector::Zero(20);
-  const FixedPointSummary capped =
-      SolveFixedPoint(map, AsSpan(y), {.tolerance = 0, .max_evaluations = 5});
-  EXPECT_FALSE(capped.converged);
-  EXPECT_EQ(capped.evaluations, 5);
-
-  Vector z = Vector::Zero(20);
-  const FixedPointSummary stopped = SolveFixedPoint(
-      map, AsSpan(z), {.on_evaluation = [](std::int64_t k, double) { return k < 3; }});
-  EXPECT_FALSE(stopped.converged);
-  EXPECT_EQ(stopped.evaluations, 3);
-  EXPECT_THROW(SolveFixedPoint(map, AsSpan(z), {.tolerance = kNaN}), Error);
-  const FixedPointMap broken = [](std::span<const double>, std::span<double> image) {
-    std::fill(image.begin(), image.end(), kNaN);
-  };
-  EXPECT_THROW(SolveFixedPoint(broken, AsSpan(z), {.max_evaluations = 1}), Error);
-  EXPECT_THROW(SolveFixedPoint(map, AsSpan(z), {.max_evaluations = 0}), Error);
 }
 
 }  // namespace

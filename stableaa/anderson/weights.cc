@@ -275,6 +275,8 @@ void WeightSolver::SolveTriangle(const WindowTriangle& window) {
 
   w.equalizer = w.system.colwise().norm();
   w.equalizer = (w.equalizer.array() > 0).select(w.equalizer.cwiseInverse(), 1.0);
+  // Slightly shorter with age, so that of parallel columns the pivoting keeps the newest.
+  for (Eigen::Index j = 1; j < m; ++j) w.equalizer(j) *= std::pow(.999, static_cast<double>(j));
   w.system = w.system * w.equalizer.asDiagonal();
   w.qr.setThreshold(w.options.rank_tolerance);
   w.qr.compute(w.system);
