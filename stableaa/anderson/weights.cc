@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "stableaa/anderson/scale.h"
 #include "stableaa/base/config.h"
@@ -97,11 +98,12 @@ std::string_view Name(WeightRule rule) {
 }
 
 void Describe(Config& config, WeightOptions& options, const std::string& prefix) {
-  config.Choice(prefix + "weights", &options.rule,
-                {{"vanilla", WeightRule::kVanilla},
-                 {"raa", WeightRule::kRaa},
-                 {"stable", WeightRule::kStable},
-                 {"relative", WeightRule::kRelative}},
+  std::vector<std::pair<std::string, WeightRule>> rules;
+  for (const WeightRule rule :
+       {WeightRule::kVanilla, WeightRule::kRaa, WeightRule::kStable, WeightRule::kRelative}) {
+    rules.emplace_back(Name(rule), rule);
+  }
+  config.Choice(prefix + "weights", &options.rule, rules,
                 "Penalty on the mixing weights: none, the one of regularised Anderson "
                 "acceleration, the paper's Eq. 9, or eta times the squared norm of H.");
   config.Real(prefix + "eta", &options.eta, {.at_least = 0, .at_most = 1e100},
