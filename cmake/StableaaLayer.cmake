@@ -53,19 +53,26 @@ function(stableaa_umbrella)
   target_link_libraries(stableaa_all INTERFACE ${layers})
 endfunction()
 
+# A program in tests/ that the target `tests` builds; for the two functions that follow.
+function(stableaa_test_program program)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${program} EXCLUDE_FROM_ALL ${arg_SOURCES})
+  target_compile_options(${program} PRIVATE ${STABLEAA_WARNINGS})
+  target_link_libraries(${program} PRIVATE ${arg_LINKS})
+  set_target_properties(${program} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS ${program})
+endfunction()
+
 function(stableaa_test name)
   if(NOT STABLEAA_TESTS)
     return()
   endif()
   cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
   set(program ${name}_test)
-  add_executable(${program} EXCLUDE_FROM_ALL ${arg_SOURCES})
-  target_compile_options(${program} PRIVATE ${STABLEAA_WARNINGS})
-  target_link_libraries(${program} PRIVATE stableaa_${name} ${arg_LINKS} GTest::gtest_main)
+  stableaa_test_program(${program} SOURCES ${arg_SOURCES}
+    LINKS stableaa_${name} ${arg_LINKS} GTest::gtest_main)
   target_precompile_headers(${program} PRIVATE <gtest/gtest.h> <string> <vector>)
-  set_target_properties(${program} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS ${program})
   gtest_discover_tests(${program} TEST_FILTER "-Full*:Bench*" DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS quick TIMEOUT 300)
   gtest_discover_tests(${program} TEST_FILTER "Full*" DISCOVERY_TIMEOUT 60
@@ -83,11 +90,7 @@ function(stableaa_crosscheck name)
     return()
   endif()
   cmake_parse_arguments(arg "" "" "LINKS" ${ARGN})
-  add_executable(${name} EXCLUDE_FROM_ALL ${name}.cc)
-  target_compile_options(${name} PRIVATE ${STABLEAA_WARNINGS})
-  target_link_libraries(${name} PRIVATE ${arg_LINKS})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS ${name})
+  stableaa_test_program(${name} SOURCES ${name}.cc LINKS ${arg_LINKS})
   add_test(NAME ${name}
     COMMAND ${PROJECT_SOURCE_DIR}/scripts/crosscheck ${PROJECT_BINARY_DIR}
             ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py $<TARGET_FILE:${name}>)
