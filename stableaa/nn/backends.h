@@ -1,0 +1,21 @@
+// How network.cc reaches each backend. A new one is a class derived from Network, a line here and
+// one in the table of network.cc.
+#ifndef STABLEAA_NN_BACKENDS_H_
+#define STABLEAA_NN_BACKENDS_H_
+
+#include <memory>
+
+#include "stableaa/nn/network.h"
+
+namespace stableaa {
+
+std::unique_ptr<Network> MakeNativeNetwork(std::shared_ptr<const Plan> plan,
+                                           const NetworkOptions& options);
+std::unique_ptr<Network> MakeOnednnNetwork(std::shared_ptr<const Plan> plan,
+                                           const NetworkOptions& options);
+std::unique_ptr<Network> MakeReferenceNetwork(std::shared_ptr<const Plan> plan,
+                                              const NetworkOptions& options);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_NN_BACKENDS_H_

@@ -1,0 +1,105 @@
+#include "stableaa/nn/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/nearest_name.h"
+#include "stableaa/nn/backends.h"
+
+namespace stableaa {
+namespace {
+
+void CheckRange(const char* what, int value, int most) {
+  if (value < 1 || value > most) {
+    throw BadInput(fmt::format("network: {} has to be 1 to {}, found {}", what, most, value));
+  }
+}
+
+void CheckSize(const char* what, std::size_t size, std::size_t expected) {
+  if (size != expected) {
+    throw BadInput(fmt::format("network: expected {} {}, found {}", expected, what, size));
+  }
+}
+
+struct RegisteredBackend {
+  NetworkBackend description;
+  std::unique_ptr<Network> (*make)(std::shared_ptr<const Plan>, const NetworkOptions&);
+};
+
+const std::vector<RegisteredBackend>& Registered() {
+  static const std::vector<RegisteredBackend> backends = {
+      {{"native", "kernels of this library: no allocations, one weight layout for all passes"},
+       MakeNativeNetwork},
+      {{"onednn", "oneDNN's primitives"}, MakeOnednnNetwork},
+      {{"reference", "plain loops in double precision, to check the others"}, MakeReferenceNetwork},
+  };
+  return backends;
+}
+
+}  // namespace
+
+Network::Network(std::shared_ptr<const Plan> plan, const NetworkOptions& options)
+    : plan_(std::move(plan)), batch_(options.batch), training_(options.training) {}
+
+void Network::Forward(const Parameters& parameters, const NetworkInput& input,
+                      std::span<float> outputs) {
+  CheckRange("count", input.count, batch_);
+  const auto count = static_cast<std::size_t>(input.count);
+  const Shape& in = plan_->values[0];
+  const auto channels = static_cast<std::size_t>(in.channels);
+  CheckSize("vector components", input.vectors.size(), in.is_vector ? count * channels : 0);
+  CheckSize("frames", input.frames.size(), in.is_vector ? 0 : count * channels);
+  if (std::ranges::find(input.frames, nullptr) != input.frames.end()) {
+    throw BadInput("network: a frame is a null pointer");
+  }
+  CheckSize("outputs", outputs.size(), count * static_cast<std::size_t>(plan_->outputs()));
+  CheckParameters(parameters);
+  forward_parameters_ = nullptr;
+  RunForward(parameters, input, outputs);
+  forward_parameters_ = &parameters;
+  forward_count_ = input.count;
+}
+
+void Network::Backward(const Parameters& parameters, std::span<const float> output_gradients,
+                       Parameters& gradients) {
+  if (!training_) throw BadInput("network: Backward of a network compiled for inference");
+  if (forward_parameters_ != &parameters) {
+    throw BadInput("network: Backward without a Forward by the same parameters just before");
+  }
+  CheckSize("output gradients", output_gradients.size(),
+            static_cast<std::size_t>(forward_count_) * static_cast<std::size_t>(plan_->outputs()));
+  CheckParameters(gradients);
+  RunBackward(parameters, forward_count_, output_gradients, gradients);
+}
+
+void Network::CheckParameters(const Parameters& parameters) const {
+  if (&parameters.plan() != plan_.get() && !(parameters.plan().spec == plan_->spec)) {
+    throw BadInput("network: the parameters are of another network");
+  }
+}
+
+std::unique_ptr<Network> CompileNetwork(std::shared_ptr<const Plan> plan,
+                                        const NetworkOptions& options) {
+  CheckRange("batch", options.batch, kMaxBatch);
+  CheckRange("threads", options.threads, kMaxThreads);
+  std::vector<std::string> names;
+  for (const RegisteredBackend& backend : Registered()) {
+    if (backend.description.name == options.backend) {
+      return backend.make(std::move(plan), options);
+    }
+    names.push_back(backend.description.name);
+  }
+  throw BadInput(fmt::format("network: unknown backend '{}' (there are {}){}", options.backend,
+                             fmt::join(names, ", "), DidYouMean(options.backend, names)));
+}
+
+std::vector<NetworkBackend> NetworkBackends() {
+  std::vector<NetworkBackend> backends;
+  for (const RegisteredBackend& backend : Registered()) backends.push_back(backend.description);
+  return backends;
+}
+
+}  // namespace stableaa

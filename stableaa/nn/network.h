@@ -1,0 +1,98 @@
+// A network compiled for a batch size: forward and backward, by one of several backends.
+//
+//   auto plan = std::make_shared<const Plan>(MakePlan(NatureSpec({.actions = 6})));
+//   Parameters online(plan), gradients(plan);
+//   RandomStream random(seed, "network");
+//   online.Initialise(random);
+//   auto network = CompileNetwork(plan, {.batch = 32, .threads = 1});
+//   network->Forward(online, {.count = 32, .frames = pointers}, outputs);
+//   ... output_gradients from outputs, by loss.h
+//   network->Backward(online, output_gradients, gradients);
+//
+// Parameters are an argument of each call: m target networks are m Parameters on one Network.
+#ifndef STABLEAA_NN_NETWORK_H_
+#define STABLEAA_NN_NETWORK_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stableaa/nn/parameters.h"
+#include "stableaa/nn/plan.h"
+
+namespace stableaa {
+
+// Up to a batch of inputs; of the two spans the one that the spec's input asks for. Borrowed.
+struct NetworkInput {
+  int count = 0;
+  // count × channels pointers, each to height × width bytes, rows first: a stack of frames is never
+  // copied together.
+  std::span<const std::uint8_t* const> frames = {};
+  std::span<const float> vectors = {};  // count × size
+};
+
+struct NetworkOptions {
+  int batch = 32;   // most samples at once, [1, kMaxBatch]
+  int threads = 1;  // [1, kMaxThreads]
+  // false: forward only, in less memory.
+  bool training = true;
+  std::string backend = "native";  // one of NetworkBackends()
+};
+inline constexpr int kMaxBatch = 65536;
+inline constexpr int kMaxThreads = 1024;
+
+// One caller at a time; different Networks may run at the same time on different threads, with the
+// same Parameters too while nobody changes them. Equal inputs and thread counts give equal bytes.
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  // outputs: input.count × plan().outputs(), samples first. Throws BadInput for sizes that do not
+  // fit, a count above the batch or below 1, or null frames.
+  void Forward(const Parameters& parameters, const NetworkInput& input, std::span<float> outputs);
+
+  // From dL/d(outputs) to dL/d(parameters), which replace what was in `gradients`. For the input
+  // and parameters of the Forward just before, neither changed since: throws BadInput if there was
+  // none, for other parameters, or if the network was compiled for inference.
+  void Backward(const Parameters& parameters, std::span<const float> output_gradients,
+                Parameters& gradients);
+
+  const Plan& plan() const { return *plan_; }
+  int batch() const { return batch_; }
+
+ protected:
+  Network(std::shared_ptr<const Plan> plan, const NetworkOptions& options);
+
+  // What a backend does; the arguments have been checked.
+  virtual void RunForward(const Parameters& parameters, const NetworkInput& input,
+                          std::span<float> outputs) = 0;
+  virtual void RunBackward(const Parameters& parameters, int count,
+                           std::span<const float> output_gradients, Parameters& gradients) = 0;
+
+ private:
+  void CheckParameters(const Parameters& parameters) const;
+
+  std::shared_ptr<const Plan> plan_;
+  int batch_;
+  bool training_;
+  const Parameters* forward_parameters_ = nullptr;  // of the last Forward
+  int forward_count_ = 0;
+};
+
+// Throws BadInput for bad options.
+std::unique_ptr<Network> CompileNetwork(std::shared_ptr<const Plan> plan,
+                                        const NetworkOptions& options);
+
+struct NetworkBackend {
+  std::string name;
+  std::string description;
+};
+
+// The default first.
+std::vector<NetworkBackend> NetworkBackends();
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_NN_NETWORK_H_

@@ -1,0 +1,123 @@
+#include "stableaa/nn/parameters.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "stableaa/base/binary_io.h"
+#include "stableaa/base/error.h"
+#include "stableaa/base/random.h"
+
+namespace stableaa {
+namespace {
+
+// Calls visit(place) for each element of a tensor, in PyTorch's order.
+template <typename Visit>
+void ForEachPlace(const Plan& plan, const ParameterTensor& tensor, const Visit& visit) {
+  const PlanStep& step = plan.steps[tensor.step];
+  const auto outputs = static_cast<std::size_t>(step.out.channels);
+  if (tensor.is_bias) {
+    for (std::size_t o = 0; o < outputs; ++o) visit(step.bias + o);
+    return;
+  }
+  const bool convolution = step.operation == Operation::kConvolution;
+  const auto rows = static_cast<std::size_t>(convolution ? step.kernel : step.in.height);
+  const auto columns = static_cast<std::size_t>(convolution ? step.kernel : step.in.width);
+  const auto channels = static_cast<std::size_t>(step.in.channels);
+  const auto fan_in = static_cast<std::size_t>(step.fan_in);
+  for (std::size_t o = 0; o < outputs; ++o) {
+    const std::size_t panel = step.weight + o / kPanel * fan_in * kPanel + o % kPanel;
+    for (std::size_t c = 0; c < channels; ++c) {
+      for (std::size_t pixel = 0; pixel < rows * columns; ++pixel) {
+        visit(panel + (pixel * channels + c) * kPanel);
+      }
+    }
+  }
+}
+
+void CheckSize(const ParameterTensor& tensor, std::size_t size) {
+  if (size != tensor.size()) {
+    throw BadInput(
+        fmt::format("tensor {}: expected {} values, found {}", tensor.name, tensor.size(), size));
+  }
+}
+
+}  // namespace
+
+std::size_t ParameterTensor::size() const {
+  std::size_t size = 1;
+  for (const std::int64_t side : shape) size *= static_cast<std::size_t>(side);
+  return size;
+}
+
+std::vector<ParameterTensor> ParameterTensors(const Plan& plan) {
+  std::vector<ParameterTensor> tensors;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    if (!step.has_parameters()) continue;
+    std::vector<std::int64_t> shape = {step.out.channels};
+    if (step.operation == Operation::kConvolution) {
+      shape.insert(shape.end(), {step.in.channels, step.kernel, step.kernel});
+    } else {
+      shape.push_back(step.fan_in);
+    }
+    tensors.push_back({.name = step.name + ".weight", .shape = std::move(shape), .step = i});
+    tensors.push_back(
+        {.name = step.name + ".bias", .shape = {step.out.channels}, .step = i, .is_bias = true});
+  }
+  return tensors;
+}
+
+Parameters::Parameters(std::shared_ptr<const Plan> plan)
+    : plan_(std::move(plan)), block_(plan_->parameters) {}
+
+void Parameters::CopyFrom(const Parameters& other) {
+  if (plan_ != other.plan_ && !(plan_->spec == other.plan_->spec)) {
+    throw BadInput("parameters of another network cannot be copied");
+  }
+  std::memcpy(block_.data(), other.block_.data(), block_.size() * sizeof(float));
+}
+
+void Parameters::Initialise(RandomStream& random) {
+  for (const ParameterTensor& tensor : ParameterTensors(*plan_)) {
+    const double bound = 1 / std::sqrt(static_cast<double>(plan_->steps[tensor.step].fan_in));
+    std::vector<float> values(tensor.size());
+    random.FillUniform(values, static_cast<float>(-bound), static_cast<float>(bound));
+    Set(tensor, values);
+  }
+}
+
+void Parameters::Get(const ParameterTensor& tensor, std::span<float> values) const {
+  CheckSize(tensor, values.size());
+  float* next = values.data();
+  ForEachPlace(*plan_, tensor, [&](std::size_t place) { *next++ = block_.data()[place]; });
+}
+
+void Parameters::Set(const ParameterTensor& tensor, std::span<const float> values) {
+  CheckSize(tensor, values.size());
+  const float* next = values.data();
+  ForEachPlace(*plan_, tensor, [&](std::size_t place) { block_.data()[place] = *next++; });
+}
+
+void Parameters::Save(ByteWriter& out) const {
+  for (const ParameterTensor& tensor : ParameterTensors(*plan_)) {
+    std::vector<float> values(tensor.size());
+    Get(tensor, values);
+    out.F32s(values);
+  }
+}
+
+void Parameters::Load(ByteReader& in) {
+  Parameters loaded(plan_);
+  for (const ParameterTensor& tensor : ParameterTensors(*plan_)) {
+    std::vector<float> values(tensor.size());
+    in.F32s(values);
+    loaded.Set(tensor, values);
+  }
+  std::swap(block_, loaded.block_);
+}
+
+}  // namespace stableaa

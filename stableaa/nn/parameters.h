@@ -1,0 +1,82 @@
+// The parameters of a network, or their gradients: one block of floats that every backend reads.
+//
+// Layout of a block. A step with N outputs that each sum over K inputs has
+//
+//   weights   ceil(N/16) panels, each K rows of 16 outputs: element (o, k) at
+//             weight + (o/16 · K + k) · 16 + o%16
+//   biases    16 · ceil(N/16) floats
+//
+// with k = (row · kernel + column) · channels + channel for a convolution and for a linear step
+// behind flatten, (row · width + column) · channels + channel. What pads N to a multiple of 16 is
+// zero and stays zero. oneDNN calls this layout Ohwi16o. It suits all passes at any batch size, so
+// that no copy in another order is ever needed.
+//
+// Outside (files, PyTorch) tensors have PyTorch's shapes and order: weight [N, C, H, W] or [N, K]
+// with K in the order channel, row, column; bias [N]. Get and Set translate.
+#ifndef STABLEAA_NN_PARAMETERS_H_
+#define STABLEAA_NN_PARAMETERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stableaa/nn/aligned_buffer.h"
+#include "stableaa/nn/plan.h"
+
+namespace stableaa {
+
+class ByteReader;
+class ByteWriter;
+class RandomStream;
+
+inline constexpr int kPanel = 16;
+
+// A tensor as the outside knows it.
+struct ParameterTensor {
+  std::string name;                 // "layers.0.weight"
+  std::vector<std::int64_t> shape;  // PyTorch's
+  std::size_t step = 0;             // in Plan::steps
+  bool is_bias = false;
+
+  std::size_t size() const;
+};
+
+class Parameters {
+ public:
+  // All zero.
+  explicit Parameters(std::shared_ptr<const Plan> plan);
+
+  // Both must be of equal specs. A memcpy.
+  void CopyFrom(const Parameters& other);
+
+  // PyTorch's defaults: weights and biases of a step uniform in ±1/√fan_in, drawn in the order of
+  // the tensors' elements.
+  void Initialise(RandomStream& random);
+
+  // Throws BadInput unless `values` has the tensor's size.
+  void Get(const ParameterTensor& tensor, std::span<float> values) const;
+  void Set(const ParameterTensor& tensor, std::span<const float> values);
+
+  // The tensors' elements in order, no padding. Load continues with exactly the same bytes; it
+  // throws BadInput, changing nothing, for other sizes.
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+  std::span<float> block() { return block_.span(); }
+  std::span<const float> block() const { return block_.span(); }
+  const Plan& plan() const { return *plan_; }
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+  AlignedBuffer block_;
+};
+
+// All tensors of a network, in the order of its steps, weight before bias.
+std::vector<ParameterTensor> ParameterTensors(const Plan& plan);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_NN_PARAMETERS_H_

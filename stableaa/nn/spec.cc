@@ -1,0 +1,253 @@
+#include "stableaa/nn/spec.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/nearest_name.h"
+#include "stableaa/nn/plan.h"
+
+namespace stableaa {
+namespace {
+
+struct LayerName {
+  std::string_view name;
+  LayerKind kind;
+};
+constexpr LayerName kLayerNames[] = {
+    {"conv", LayerKind::kConvolution}, {"linear", LayerKind::kLinear},
+    {"relu", LayerKind::kRelu},        {"elu", LayerKind::kElu},
+    {"tanh", LayerKind::kTanh},        {"flatten", LayerKind::kFlatten},
+    {"dueling", LayerKind::kDueling},
+};
+
+std::string ToText(const std::vector<Layer>& layers) {
+  std::string text;
+  for (const Layer& layer : layers) text += (text.empty() ? "" : " ") + ToText(layer);
+  return text;
+}
+
+// Recursive descent over the text form.
+class SpecParser {
+ public:
+  explicit SpecParser(std::string_view text) : text_(text) {}
+
+  NetworkSpec Parse() {
+    NetworkSpec spec;
+    const std::string_view input = Word("an input, frames(...) or vector(...)");
+    if (input == "frames") {
+      const std::vector<double> values = Arguments(4);
+      spec.input = FrameInput(Whole(values[0]), Whole(values[1]), Whole(values[2]), values[3]);
+    } else if (input == "vector") {
+      spec.input = VectorInput(Whole(Arguments(1)[0]));
+    } else {
+      throw Wrong(fmt::format("expected frames(...) or vector(...), found '{}'", input));
+    }
+    spec.layers = Layers(0);
+    if (position_ < text_.size()) throw Wrong("expected a layer");
+    return spec;
+  }
+
+ private:
+  // To the end of the text or to what no layer begins with.
+  std::vector<Layer> Layers(int depth) {
+    std::vector<Layer> layers;
+    while (SkipBlanks(), position_ < text_.size() && IsLetter(text_[position_])) {
+      layers.push_back(OneLayer(depth));
+    }
+    return layers;
+  }
+
+  Layer OneLayer(int depth) {
+    const std::string_view name = Word("a layer");
+    Layer layer{.kind = KindOf(name)};
+    if (layer.kind == LayerKind::kConvolution) {
+      const std::vector<double> values = Arguments(3);
+      layer.outputs = Whole(values[0]);
+      layer.kernel = Whole(values[1]);
+      layer.stride = Whole(values[2]);
+    } else if (layer.kind == LayerKind::kLinear) {
+      layer.outputs = Whole(Arguments(1)[0]);
+    } else if (layer.kind == LayerKind::kDueling) {
+      if (depth > 0) throw Wrong("found dueling within dueling");
+      Expect('{');
+      layer.value = Layers(depth + 1);
+      Expect('|');
+      layer.advantage = Layers(depth + 1);
+      Expect('}');
+    }
+    return layer;
+  }
+
+  LayerKind KindOf(std::string_view name) const {
+    std::vector<std::string> names;
+    for (const LayerName& known : kLayerNames) {
+      if (known.name == name) return known.kind;
+      names.emplace_back(known.name);
+    }
+    throw Wrong(fmt::format("unknown layer '{}'{}", name, DidYouMean(name, names)));
+  }
+
+  std::string_view Word(std::string_view expected) {
+    SkipBlanks();
+    const std::size_t begin = position_;
+    while (position_ < text_.size() && IsLetter(text_[position_])) ++position_;
+    if (position_ == begin) throw Wrong(fmt::format("expected {}", expected));
+    return text_.substr(begin, position_ - begin);
+  }
+
+  std::vector<double> Arguments(int count) {
+    std::vector<double> values;
+    Expect('(');
+    for (int i = 0; i < count; ++i) {
+      if (i > 0) Expect(',');
+      SkipBlanks();
+      const char* const begin = text_.data() + position_;
+      double value = 0;
+      const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+      if (error != std::errc() || !std::isfinite(value)) throw Wrong("expected a number");
+      position_ += static_cast<std::size_t>(end - begin);
+      values.push_back(value);
+    }
+    Expect(')');
+    return values;
+  }
+
+  int Whole(double value) const {
+    if (value != std::floor(value) || std::abs(value) > 1e9) {
+      throw Wrong(fmt::format("expected a whole number, found {}", value));
+    }
+    return static_cast<int>(value);
+  }
+
+  void Expect(char c) {
+    SkipBlanks();
+    if (position_ == text_.size() || text_[position_] != c) {
+      throw Wrong(fmt::format("expected '{}'", c));
+    }
+    ++position_;
+  }
+
+  void SkipBlanks() {
+    while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\n')) {
+      ++position_;
+    }
+  }
+
+  static bool IsLetter(char c) { return c >= 'a' && c <= 'z'; }
+
+  Error Wrong(const std::string& what) const {
+    const std::string_view rest = text_.substr(position_, 16);
+    return BadInput(fmt::format("network spec, character {}{}: {}", position_ + 1,
+                                rest.empty() ? " (the end)" : fmt::format(" ('{}')", rest), what));
+  }
+
+  std::string_view text_;
+  std::size_t position_ = 0;
+};
+
+// `body` and then Q-values, plain or by two streams of `hidden` layers each.
+std::vector<Layer> WithHead(std::vector<Layer> body, const std::vector<Layer>& hidden, int actions,
+                            bool dueling) {
+  const auto stream = [&](int outputs) {
+    std::vector<Layer> layers = hidden;
+    layers.push_back(Linear(outputs));
+    return layers;
+  };
+  if (dueling) {
+    body.push_back(Dueling(stream(1), stream(actions)));
+  } else {
+    for (Layer& layer : stream(actions)) body.push_back(std::move(layer));
+  }
+  return body;
+}
+
+}  // namespace
+
+Layer Convolution(int filters, int kernel, int stride) {
+  return {.kind = LayerKind::kConvolution, .outputs = filters, .kernel = kernel, .stride = stride};
+}
+Layer Linear(int outputs) { return {.kind = LayerKind::kLinear, .outputs = outputs}; }
+Layer Relu() { return {.kind = LayerKind::kRelu}; }
+Layer Elu() { return {.kind = LayerKind::kElu}; }
+Layer Tanh() { return {.kind = LayerKind::kTanh}; }
+Layer Flatten() { return {.kind = LayerKind::kFlatten}; }
+Layer Dueling(std::vector<Layer> value, std::vector<Layer> advantage) {
+  return {
+      .kind = LayerKind::kDueling, .value = std::move(value), .advantage = std::move(advantage)};
+}
+
+InputSpec FrameInput(int channels, int height, int width, double divisor) {
+  return {.shape = {.channels = channels, .height = height, .width = width}, .divisor = divisor};
+}
+
+InputSpec VectorInput(int size) { return {.shape = {.channels = size, .is_vector = true}}; }
+
+void NetworkSpec::Validate() const { MakePlan(*this); }
+
+int NetworkSpec::outputs() const { return MakePlan(*this).outputs(); }
+
+std::string ToText(const Layer& layer) {
+  std::string_view name;
+  for (const LayerName& known : kLayerNames) {
+    if (known.kind == layer.kind) name = known.name;
+  }
+  switch (layer.kind) {
+    case LayerKind::kConvolution:
+      return fmt::format("{}({}, {}, {})", name, layer.outputs, layer.kernel, layer.stride);
+    case LayerKind::kLinear:
+      return fmt::format("{}({})", name, layer.outputs);
+    case LayerKind::kDueling:
+      return fmt::format("{}{{{} | {}}}", name, ToText(layer.value), ToText(layer.advantage));
+    default:
+      return std::string(name);
+  }
+}
+
+std::string ToText(const NetworkSpec& spec) {
+  const Shape& in = spec.input.shape;
+  const std::string input = spec.input.is_vector()
+                                ? fmt::format("vector({})", in.channels)
+                                : fmt::format("frames({}, {}, {}, {})", in.channels, in.height,
+                                              in.width, spec.input.divisor);
+  return input + " " + ToText(spec.layers);
+}
+
+NetworkSpec ParseSpec(std::string_view text) {
+  NetworkSpec spec = SpecParser(text).Parse();
+  spec.Validate();
+  return spec;
+}
+
+NetworkSpec NatureSpec(const NatureOptions& options) {
+  NetworkSpec spec{.input = FrameInput(options.frames, 84, 84, 255), .layers = {}};
+  spec.layers = WithHead({Convolution(32, 8, 4), Relu(), Convolution(64, 4, 2), Relu(),
+                          Convolution(64, 3, 1), Relu(), Flatten()},
+                         {Linear(512), Relu()}, options.actions, options.dueling);
+  return spec;
+}
+
+NetworkSpec MinatarSpec(const MinatarOptions& options) {
+  NetworkSpec spec{.input = FrameInput(options.channels, 10, 10, 1), .layers = {}};
+  spec.layers = WithHead({Convolution(16, 3, 1), Relu(), Flatten()}, {Linear(128), Relu()},
+                         options.actions, options.dueling);
+  return spec;
+}
+
+NetworkSpec MlpSpec(const MlpOptions& options) {
+  NetworkSpec spec{.input = VectorInput(options.inputs), .layers = {}};
+  std::vector<Layer> body;
+  std::vector<Layer> last;
+  for (std::size_t i = 0; i < options.hidden.size(); ++i) {
+    std::vector<Layer>& into = i + 1 < options.hidden.size() ? body : last;
+    into.push_back(Linear(options.hidden[i]));
+    into.push_back(options.activation);
+  }
+  spec.layers = WithHead(std::move(body), last, options.actions, options.dueling);
+  return spec;
+}
+
+}  // namespace stableaa

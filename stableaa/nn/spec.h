@@ -1,0 +1,123 @@
+// A network as data: what comes in, and a list of layers.
+//
+//   const NetworkSpec spec = NatureSpec({.actions = 18, .dueling = true});
+//   const NetworkSpec mine = ParseSpec("vector(4) linear(64) tanh linear(2)");
+//
+// The text form is what safetensors files carry as metadata; ToText writes it, ParseSpec reads it:
+//
+//   frames(C, H, W, D)        input: C frames of H×W bytes, each divided by D (255 for grey levels)
+//   vector(N)                 input: N floats
+//   conv(F, K, S)             F filters of K×K, stride S, no padding
+//   linear(N)                 N outputs; frames have to be flattened first
+//   relu | elu | tanh         after conv, linear or flatten
+//   flatten                   frames to a vector, in PyTorch's order: channel, row, column
+//   dueling{ A | B }          last: two streams of layers, A ending in 1 value V, B in the
+//                             advantages A_a of each action; Q_a = V + A_a − mean A
+//
+// Heads that are not there yet fit the same list: a distributional one is a linear layer of
+// actions × atoms with another loss behind it, a second head another pair of streams.
+#ifndef STABLEAA_NN_SPEC_H_
+#define STABLEAA_NN_SPEC_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stableaa {
+
+enum class LayerKind { kConvolution, kLinear, kRelu, kElu, kTanh, kFlatten, kDueling };
+
+struct Layer {
+  LayerKind kind = LayerKind::kLinear;
+  int outputs = 0;                    // of a linear layer; filters of a convolution
+  int kernel = 0;                     // of a convolution
+  int stride = 1;                     // of a convolution
+  std::vector<Layer> value = {};      // of dueling
+  std::vector<Layer> advantage = {};  // of dueling
+
+  bool operator==(const Layer&) const = default;
+};
+
+Layer Convolution(int filters, int kernel, int stride);
+Layer Linear(int outputs);
+Layer Relu();
+Layer Elu();
+Layer Tanh();
+Layer Flatten();
+Layer Dueling(std::vector<Layer> value, std::vector<Layer> advantage);
+
+// What a layer takes or gives for one sample. A vector of n has channels n and height and width 1.
+struct Shape {
+  int channels = 0;
+  int height = 1;
+  int width = 1;
+  bool is_vector = false;
+
+  int size() const { return channels * height * width; }
+  bool operator==(const Shape&) const = default;
+};
+
+struct InputSpec {
+  Shape shape;
+  double divisor = 1;  // of frames: a byte b becomes b / divisor
+
+  bool is_vector() const { return shape.is_vector; }
+  bool operator==(const InputSpec&) const = default;
+};
+
+InputSpec FrameInput(int channels, int height, int width, double divisor);
+InputSpec VectorInput(int size);
+
+struct NetworkSpec {
+  InputSpec input;
+  std::vector<Layer> layers;
+
+  // Throws BadInput, naming the layer ("layer 3, conv(64, 9, 1): ..."), unless every layer fits
+  // what comes before it and all sizes are within bounds.
+  void Validate() const;
+
+  // Numbers that come out per sample. The spec has to be valid.
+  int outputs() const;
+
+  bool operator==(const NetworkSpec&) const = default;
+};
+
+std::string ToText(const NetworkSpec& spec);
+
+// "linear(512)": one layer as ToText writes it; for messages.
+std::string ToText(const Layer& layer);
+
+// Throws BadInput with the position of what was not understood, or as Validate does.
+NetworkSpec ParseSpec(std::string_view text);
+
+// The network of Mnih et al. (Nature 2015): 4 frames of 84×84, three convolutions, 512 units. With
+// `dueling`, 512 units in each of two streams (Wang et al. 2016).
+struct NatureOptions {
+  int frames = 4;
+  int actions = 18;
+  bool dueling = false;
+};
+NetworkSpec NatureSpec(const NatureOptions& options);
+
+// The network of Young and Tian (MinAtar, 2019): frames of 10×10 zeros and ones, 16 filters of 3×3,
+// 128 units (in each of two streams if `dueling`).
+struct MinatarOptions {
+  int channels = 4;
+  int actions = 6;
+  bool dueling = false;
+};
+NetworkSpec MinatarSpec(const MinatarOptions& options);
+
+// A multi-layer perceptron. With `dueling` the last hidden layer is there once per stream.
+struct MlpOptions {
+  int inputs = 4;
+  std::vector<int> hidden = {128, 128};
+  Layer activation = Relu();
+  int actions = 2;
+  bool dueling = false;
+};
+NetworkSpec MlpSpec(const MlpOptions& options);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_NN_SPEC_H_
