@@ -25,9 +25,9 @@ constexpr LayerName kLayerNames[] = {
 };
 
 std::string ToText(const std::vector<Layer>& layers) {
-  std::string text;
-  for (const Layer& layer : layers) text += (text.empty() ? "" : " ") + ToText(layer);
-  return text;
+  std::vector<std::string> texts;
+  for (const Layer& layer : layers) texts.push_back(ToText(layer));
+  return fmt::format("{}", fmt::join(texts, " "));
 }
 
 // Recursive descent over the text form.
