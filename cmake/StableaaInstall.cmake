@@ -25,6 +25,8 @@ stableaa_outside(OpenMP::OpenMP_CXX FIND "OpenMP COMPONENTS CXX" LIBS ${OpenMP_C
 # It comes with no CMake package everywhere, and its headers and pkg-config file are not needed.
 stableaa_outside(PkgConfig::TOMLPLUSPLUS LIBS ${TOMLPLUSPLUS_LIBRARIES})
 stableaa_outside(Eigen3::Eigen HEADERS_ONLY)
+stableaa_outside(nlohmann_json::nlohmann_json HEADERS_ONLY)
+stableaa_outside(stableaa_dnnl LIBS dnnl)
 
 # A library comes before the ones it uses: in the linker's order, and so that the package file can
 # add what a wanted component uses and then look at those.

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "stableaa/base/median.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/base/triad.h"
 
 namespace stableaa {
 namespace {
-
-double Median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // A contraction whose target wanders with the step, so that the window never degenerates.
 void WanderingMap(std::size_t step, const std::vector<double>& x, std::vector<double>& image) {

@@ -14,6 +14,7 @@
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/nearest_name.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/base/toml_values.h"
 
 namespace stableaa {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "stableaa/base/error.h"
+#include "stableaa/base/plain_text.h"
 
 namespace stableaa {
 namespace {
@@ -46,22 +47,6 @@ std::size_t SkipString(std::string_view text, std::size_t begin) {
     }
   }
   return text.size();
-}
-
-// The length of the well-formed UTF-8 character that `text` starts with, 0 if there is none.
-std::size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
-  }
-  // Overlong forms, surrogates and code points beyond U+10FFFF show in the second byte.
-  const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  return byte(1) >= low && byte(1) <= high ? length : 0;
 }
 
 // Refuses what toml++ 3.3 cannot be trusted with, outside of strings and comments:
@@ -244,28 +229,6 @@ TomlValue::List ReadList(std::string_view text, bool text_wanted) {
   return list;
 }
 
-bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
-
-std::string Escaped(char c) {
-  switch (c) {
-    case '\b':
-      return "\\b";
-    case '\t':
-      return "\\t";
-    case '\n':
-      return "\\n";
-    case '\f':
-      return "\\f";
-    case '\r':
-      return "\\r";
-    case '"':
-    case '\\':
-      return {'\\', c};
-    default:
-      return IsControl(c) ? fmt::format("\\u{:04X}", static_cast<unsigned>(c)) : std::string(1, c);
-  }
-}
-
 struct LiteralOf {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(std::int64_t value) const { return std::to_string(value); }
@@ -320,34 +283,11 @@ std::string WhatIs(const TomlValue& value) {
   return literal;
 }
 
-bool IsCleanUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = Utf8Length(text);
-    if (length == 0 || text[0] == '\0') return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 std::string_view Trim(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
   const std::size_t end = text.find_last_not_of(kBlanks) + 1;
   return begin < end ? text.substr(begin, end - begin) : std::string_view();
-}
-
-std::string Shorten(std::string_view text, std::size_t limit) {
-  std::string shown;
-  while (!text.empty() && shown.size() < limit) {
-    const std::size_t length = Utf8Length(text);
-    if (length == 0) {
-      shown += '?';
-    } else {
-      shown += IsControl(text[0]) ? Escaped(text[0]) : std::string(text.substr(0, length));
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return text.empty() ? shown : shown + "...";
 }
 
 }  // namespace stableaa

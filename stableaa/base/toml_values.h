@@ -47,12 +47,8 @@ std::string WhatIs(const TomlValue& value);
 // The literal alone, shortened if it is very long.
 std::string ShortLiteral(const TomlValue& value);
 
-// True for well-formed UTF-8 without NUL.
-bool IsCleanUtf8(std::string_view text);
 // `text` without blanks at both ends.
 std::string_view Trim(std::string_view text);
-// For a message: at most about `limit` bytes, then "..."; control characters escaped.
-std::string Shorten(std::string_view text, std::size_t limit = 60);
 
 }  // namespace stableaa
 

@@ -125,6 +125,8 @@ void AddBenchCommand(CLI::App& program) {
       "every step is a full one. Medians over the steps of one run.\n"
       "Example: stableaa bench anderson --n 1000000 --set anderson.history=float\n");
   anderson->callback([options] { RunAnderson(*options); });
+
+  AddNetworkBenchCommands(*bench);
 }
 
 }  // namespace stableaa

@@ -18,6 +18,9 @@ void AddBenchCommand(CLI::App& program);
 void AddCompletionCommand(CLI::App& program);
 void AddConfigCommand(CLI::App& program);
 
+// The parts of `bench` that are about networks.
+void AddNetworkBenchCommands(CLI::App& bench);
+
 }  // namespace stableaa
 
 #endif  // STABLEAA_CLI_PROGRAM_H_

@@ -4,7 +4,10 @@
 
 namespace stableaa {
 
-void Describe(Config& config, Settings& settings) { Describe(config, settings.anderson); }
+void Describe(Config& config, Settings& settings) {
+  Describe(config, settings.anderson);
+  Describe(config, settings.optimizer);
+}
 
 void SettingsFlags::AddTo(CLI::App& command) {
   command.add_option("--config", config_file, "TOML file with values for configuration keys")

@@ -9,6 +9,7 @@
 
 #include "stableaa/anderson/accelerator.h"
 #include "stableaa/base/config.h"
+#include "stableaa/nn/optimizer.h"
 
 namespace CLI {
 class App;
@@ -18,6 +19,7 @@ namespace stableaa {
 
 struct Settings {
   AcceleratorOptions anderson;
+  OptimizerOptions optimizer;
 };
 
 // All keys of the program; `stableaa config keys` and docs/configuration.md list them.

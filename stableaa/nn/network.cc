@@ -72,6 +72,9 @@ void Network::Backward(const Parameters& parameters, std::span<const float> outp
   CheckSize("output gradients", output_gradients.size(),
             static_cast<std::size_t>(forward_count_) * static_cast<std::size_t>(plan_->outputs()));
   CheckParameters(gradients);
+  if (&gradients == &parameters) {
+    throw BadInput("network: gradients cannot replace the parameters they are of");
+  }
   RunBackward(parameters, forward_count_, output_gradients, gradients);
 }
 

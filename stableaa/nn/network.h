@@ -50,7 +50,9 @@ class Network {
   virtual ~Network() = default;
 
   // outputs: input.count × plan().outputs(), samples first. Throws BadInput for sizes that do not
-  // fit, a count above the batch or below 1, or null frames.
+  // fit, a count above the batch or below 1, or null frames. A NaN among parameters or inputs comes
+  // out as NaN, through relu too, so that whoever looks at the outputs sees it (not
+  // by the backend onednn, whose relu makes it zero).
   void Forward(const Parameters& parameters, const NetworkInput& input, std::span<float> outputs);
 
   // From dL/d(outputs) to dL/d(parameters), which replace what was in `gradients`. For the input

@@ -38,11 +38,32 @@ void ForEachPlace(const Plan& plan, const ParameterTensor& tensor, const Visit& 
   }
 }
 
-void CheckSize(const ParameterTensor& tensor, std::size_t size) {
+ParameterTensor WeightOf(const Plan& plan, std::size_t index) {
+  const PlanStep& step = plan.steps[index];
+  std::vector<std::int64_t> shape = {step.out.channels};
+  if (step.operation == Operation::kConvolution) {
+    shape.insert(shape.end(), {step.in.channels, step.kernel, step.kernel});
+  } else {
+    shape.push_back(step.fan_in);
+  }
+  return {.name = step.name + ".weight", .shape = std::move(shape), .step = index};
+}
+
+ParameterTensor BiasOf(const Plan& plan, std::size_t index) {
+  const PlanStep& step = plan.steps[index];
+  return {
+      .name = step.name + ".bias", .shape = {step.out.channels}, .step = index, .is_bias = true};
+}
+
+void Check(const Plan& plan, const ParameterTensor& tensor, std::size_t size) {
   if (size != tensor.size()) {
     throw BadInput(
         fmt::format("tensor {}: expected {} values, found {}", tensor.name, tensor.size(), size));
   }
+  const bool known =
+      tensor.step < plan.steps.size() &&
+      tensor == (tensor.is_bias ? BiasOf(plan, tensor.step) : WeightOf(plan, tensor.step));
+  if (!known) throw BadInput(fmt::format("tensor {} is of another network", tensor.name));
 }
 
 }  // namespace
@@ -56,17 +77,9 @@ std::size_t ParameterTensor::size() const {
 std::vector<ParameterTensor> ParameterTensors(const Plan& plan) {
   std::vector<ParameterTensor> tensors;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const PlanStep& step = plan.steps[i];
-    if (!step.has_parameters()) continue;
-    std::vector<std::int64_t> shape = {step.out.channels};
-    if (step.operation == Operation::kConvolution) {
-      shape.insert(shape.end(), {step.in.channels, step.kernel, step.kernel});
-    } else {
-      shape.push_back(step.fan_in);
-    }
-    tensors.push_back({.name = step.name + ".weight", .shape = std::move(shape), .step = i});
-    tensors.push_back(
-        {.name = step.name + ".bias", .shape = {step.out.channels}, .step = i, .is_bias = true});
+    if (!plan.steps[i].has_parameters()) continue;
+    tensors.push_back(WeightOf(plan, i));
+    tensors.push_back(BiasOf(plan, i));
   }
   return tensors;
 }
@@ -91,13 +104,13 @@ void Parameters::Initialise(RandomStream& random) {
 }
 
 void Parameters::Get(const ParameterTensor& tensor, std::span<float> values) const {
-  CheckSize(tensor, values.size());
+  Check(*plan_, tensor, values.size());
   float* next = values.data();
   ForEachPlace(*plan_, tensor, [&](std::size_t place) { *next++ = block_.data()[place]; });
 }
 
 void Parameters::Set(const ParameterTensor& tensor, std::span<const float> values) {
-  CheckSize(tensor, values.size());
+  Check(*plan_, tensor, values.size());
   const float* next = values.data();
   ForEachPlace(*plan_, tensor, [&](std::size_t place) { block_.data()[place] = *next++; });
 }

@@ -42,6 +42,7 @@ struct ParameterTensor {
   bool is_bias = false;
 
   std::size_t size() const;
+  bool operator==(const ParameterTensor&) const = default;
 };
 
 class Parameters {
@@ -56,7 +57,7 @@ class Parameters {
   // the tensors' elements.
   void Initialise(RandomStream& random);
 
-  // Throws BadInput unless `values` has the tensor's size.
+  // Throws BadInput unless the tensor is one of this network's and `values` has its size.
   void Get(const ParameterTensor& tensor, std::span<float> values) const;
   void Set(const ParameterTensor& tensor, std::span<const float> values);
 

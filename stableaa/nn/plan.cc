@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stableaa/base/error.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/nn/parameters.h"
 
 namespace stableaa {
@@ -17,7 +18,6 @@ constexpr int kMaxSide = 4096;
 constexpr int kMaxUnits = 65536;
 constexpr std::int64_t kMaxValue = std::int64_t{1} << 24;       // numbers in one value
 constexpr std::int64_t kMaxParameters = std::int64_t{1} << 28;  // 1 GiB of floats
-constexpr std::size_t kMaxLayers = 256;
 
 std::int64_t RoundUp(std::int64_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
 
@@ -58,8 +58,10 @@ class PlanMaker {
       return BadInput("network spec, input: " + what);
     };
     if (shape.is_vector) {
-      if (shape.channels < 1 || shape.channels > kMaxUnits || shape.height != 1 ||
-          shape.width != 1) {
+      if (input != VectorInput(shape.channels)) {
+        throw fail("a vector has height, width and divisor 1");
+      }
+      if (shape.channels < 1 || shape.channels > kMaxUnits) {
         throw fail(
             fmt::format("expected a vector of 1 to {}, found {}", kMaxUnits, shape.channels));
       }
@@ -84,7 +86,7 @@ class PlanMaker {
                                  layers.size()));
     }
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      where_ = fmt::format("{}layer {}, {}", within, i, ToText(layers[i]));
+      where_ = fmt::format("{}layer {}, {}", within, i, Shorten(ToText(layers[i])));
       if (layers[i].kind == LayerKind::kDueling && i + 1 < layers.size()) {
         throw Wrong("has to be the last layer");
       }
@@ -93,7 +95,22 @@ class PlanMaker {
     return at;
   }
 
+  // A layer of the same kind with nothing set but what that kind has.
+  static Layer Canonical(const Layer& layer) {
+    switch (layer.kind) {
+      case LayerKind::kConvolution:
+        return Convolution(layer.outputs, layer.kernel, layer.stride);
+      case LayerKind::kLinear:
+        return Linear(layer.outputs);
+      case LayerKind::kDueling:
+        return Dueling(layer.value, layer.advantage);
+      default:
+        return {.kind = layer.kind};
+    }
+  }
+
   Place AddLayer(const Layer& layer, const std::string& name, bool in_stream, Place at) {
+    if (layer != Canonical(layer)) throw Wrong("has sizes set that this kind of layer lacks");
     switch (layer.kind) {
       case LayerKind::kConvolution:
         return AddConvolution(layer, name, at);

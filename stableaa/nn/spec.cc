@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/nearest_name.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/nn/plan.h"
 
 namespace stableaa {
@@ -37,15 +39,16 @@ class SpecParser {
 
   NetworkSpec Parse() {
     NetworkSpec spec;
-    const std::string_view input = Word("an input, frames(...) or vector(...)");
+    const std::string_view input = Word("frames(...) or vector(...)");
     if (input == "frames") {
-      const std::vector<double> values = Arguments(4);
-      spec.input = FrameInput(Whole(values[0]), Whole(values[1]), Whole(values[2]), values[3]);
+      spec.input.shape = {.channels = Whole('('), .height = Whole(','), .width = Whole(',')};
+      spec.input.divisor = Number(',');
     } else if (input == "vector") {
-      spec.input = VectorInput(Whole(Arguments(1)[0]));
+      spec.input = VectorInput(Whole('('));
     } else {
-      throw Wrong(fmt::format("expected frames(...) or vector(...), found '{}'", input));
+      throw Wrong("expected frames(...) or vector(...)");
     }
+    Expect(')');
     spec.layers = Layers(0);
     if (position_ < text_.size()) throw Wrong("expected a layer");
     return spec;
@@ -57,22 +60,23 @@ class SpecParser {
     std::vector<Layer> layers;
     while (SkipBlanks(), position_ < text_.size() && IsLetter(text_[position_])) {
       layers.push_back(OneLayer(depth));
+      if (layers.size() > kMaxLayers) throw Wrong(fmt::format("more than {} layers", kMaxLayers));
     }
     return layers;
   }
 
   Layer OneLayer(int depth) {
-    const std::string_view name = Word("a layer");
-    Layer layer{.kind = KindOf(name)};
+    Layer layer{.kind = KindOf(Word("a layer"))};
     if (layer.kind == LayerKind::kConvolution) {
-      const std::vector<double> values = Arguments(3);
-      layer.outputs = Whole(values[0]);
-      layer.kernel = Whole(values[1]);
-      layer.stride = Whole(values[2]);
+      layer.outputs = Whole('(');
+      layer.kernel = Whole(',');
+      layer.stride = Whole(',');
+      Expect(')');
     } else if (layer.kind == LayerKind::kLinear) {
-      layer.outputs = Whole(Arguments(1)[0]);
+      layer.outputs = Whole('(');
+      Expect(')');
     } else if (layer.kind == LayerKind::kDueling) {
-      if (depth > 0) throw Wrong("found dueling within dueling");
+      if (depth > 0) throw Wrong("dueling within dueling");
       Expect('{');
       layer.value = Layers(depth + 1);
       Expect('|');
@@ -88,38 +92,31 @@ class SpecParser {
       if (known.name == name) return known.kind;
       names.emplace_back(known.name);
     }
-    throw Wrong(fmt::format("unknown layer '{}'{}", name, DidYouMean(name, names)));
+    throw Wrong(fmt::format("unknown layer '{}'{}", Shorten(name), DidYouMean(name, names)));
   }
 
   std::string_view Word(std::string_view expected) {
     SkipBlanks();
-    const std::size_t begin = position_;
     while (position_ < text_.size() && IsLetter(text_[position_])) ++position_;
-    if (position_ == begin) throw Wrong(fmt::format("expected {}", expected));
-    return text_.substr(begin, position_ - begin);
+    if (position_ == begin_) throw Wrong(fmt::format("expected {}", expected));
+    return text_.substr(begin_, position_ - begin_);
   }
 
-  std::vector<double> Arguments(int count) {
-    std::vector<double> values;
-    Expect('(');
-    for (int i = 0; i < count; ++i) {
-      if (i > 0) Expect(',');
-      SkipBlanks();
-      const char* const begin = text_.data() + position_;
-      double value = 0;
-      const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-      if (error != std::errc() || !std::isfinite(value)) throw Wrong("expected a number");
-      position_ += static_cast<std::size_t>(end - begin);
-      values.push_back(value);
-    }
-    Expect(')');
-    return values;
+  // Behind `before`.
+  double Number(char before) {
+    Expect(before);
+    SkipBlanks();
+    const char* const from = text_.data() + position_;
+    double value = 0;
+    const auto [end, error] = std::from_chars(from, text_.data() + text_.size(), value);
+    if (error != std::errc() || !std::isfinite(value)) throw Wrong("expected a number");
+    position_ += static_cast<std::size_t>(end - from);
+    return value;
   }
 
-  int Whole(double value) const {
-    if (value != std::floor(value) || std::abs(value) > 1e9) {
-      throw Wrong(fmt::format("expected a whole number, found {}", value));
-    }
+  int Whole(char before) {
+    const double value = Number(before);
+    if (value != std::floor(value) || std::abs(value) > 1e9) throw Wrong("expected a whole number");
     return static_cast<int>(value);
   }
 
@@ -131,22 +128,25 @@ class SpecParser {
     ++position_;
   }
 
+  // What comes next begins behind them; errors name that place.
   void SkipBlanks() {
-    while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\n')) {
-      ++position_;
-    }
+    constexpr std::string_view kBlanks = " \t\r\n";
+    position_ = std::min(text_.find_first_not_of(kBlanks, position_), text_.size());
+    begin_ = position_;
   }
 
   static bool IsLetter(char c) { return c >= 'a' && c <= 'z'; }
 
   Error Wrong(const std::string& what) const {
-    const std::string_view rest = text_.substr(position_, 16);
-    return BadInput(fmt::format("network spec, character {}{}: {}", position_ + 1,
-                                rest.empty() ? " (the end)" : fmt::format(" ('{}')", rest), what));
+    const std::string_view rest = text_.substr(begin_, 16);
+    return BadInput(fmt::format("network spec, character {} ({}): {}", begin_ + 1,
+                                rest.empty() ? "the end" : fmt::format("'{}'", Shorten(rest)),
+                                what));
   }
 
   std::string_view text_;
   std::size_t position_ = 0;
+  std::size_t begin_ = 0;
 };
 
 // `body` and then Q-values, plain or by two streams of `hidden` layers each.
@@ -248,6 +248,21 @@ NetworkSpec MlpSpec(const MlpOptions& options) {
   }
   spec.layers = WithHead(std::move(body), last, options.actions, options.dueling);
   return spec;
+}
+
+std::vector<std::string> NetworkNames() {
+  return {"nature", "nature-dueling", "minatar", "minatar-dueling", "mlp", "mlp-dueling"};
+}
+
+NetworkSpec NamedSpec(const std::string& name, int actions) {
+  constexpr std::string_view kSuffix = "-dueling";
+  const bool dueling = name.ends_with(kSuffix);
+  const std::string_view base(name.data(), name.size() - (dueling ? kSuffix.size() : 0));
+  if (base == "nature") return NatureSpec({.actions = actions, .dueling = dueling});
+  if (base == "minatar") return MinatarSpec({.actions = actions, .dueling = dueling});
+  if (base == "mlp") return MlpSpec({.actions = actions, .dueling = dueling});
+  throw BadInput(fmt::format("unknown network '{}' (there are {}){}", name,
+                             fmt::join(NetworkNames(), ", "), DidYouMean(name, NetworkNames())));
 }
 
 }  // namespace stableaa

@@ -19,6 +19,7 @@
 #ifndef STABLEAA_NN_SPEC_H_
 #define STABLEAA_NN_SPEC_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@
 namespace stableaa {
 
 enum class LayerKind { kConvolution, kLinear, kRelu, kElu, kTanh, kFlatten, kDueling };
+
+// In a list, and in each stream of dueling.
+inline constexpr std::size_t kMaxLayers = 256;
 
 struct Layer {
   LayerKind kind = LayerKind::kLinear;
@@ -117,6 +121,13 @@ struct MlpOptions {
   bool dueling = false;
 };
 NetworkSpec MlpSpec(const MlpOptions& options);
+
+// nature, nature-dueling, minatar, minatar-dueling, mlp, mlp-dueling: the above with their
+// defaults.
+std::vector<std::string> NetworkNames();
+
+// Throws BadInput for an unknown name.
+NetworkSpec NamedSpec(const std::string& name, int actions);
 
 }  // namespace stableaa
 

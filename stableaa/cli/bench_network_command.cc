@@ -1,0 +1,219 @@
+// stableaa bench nn and bench nn-check: the speed of the networks' passes, and whether all backends
+// compute the same.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/machine.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/nn/network_benchmark.h"
+#include "stableaa/nn/network_check.h"
+
+namespace stableaa {
+namespace {
+
+constexpr int kActions = 18;  // of Nature's; the others have their own
+constexpr int kMinatarActions = 6;
+constexpr int kMlpActions = 2;
+
+NetworkSpec BenchmarkSpec(const std::string& name) {
+  if (name.starts_with("nature")) return NamedSpec(name, kActions);
+  return NamedSpec(name, name.starts_with("minatar") ? kMinatarActions : kMlpActions);
+}
+
+std::vector<int> ThreadCounts(int asked) {
+  if (asked > 0) return {asked};
+  if (CoreCount() == 1) return {1};
+  return {1, CoreCount()};
+}
+
+std::vector<std::string> BackendNames() {
+  std::vector<std::string> names;
+  for (const NetworkBackend& backend : NetworkBackends()) names.push_back(backend.name);
+  return names;
+}
+
+// A name and one of its choices, as an option with a default that is listed in the help.
+void AddChoice(CLI::App& command, const std::string& flag, std::string& value,
+               const std::vector<std::string>& choices, const std::string& meaning) {
+  command.add_option(flag, value, meaning)
+      ->check(CLI::IsMember(choices).description(""))
+      ->type_name(fmt::format("{}", fmt::join(choices, "|")));
+}
+
+void AddThreads(CLI::App& command, int& threads) {
+  command.add_option("--threads", threads, "Threads (default: 1 and then all cores)")
+      ->check(CLI::Range(1, kMaxThreads).description(""))
+      ->type_name(fmt::format("N in [1, {}]", kMaxThreads));
+}
+
+struct SpeedBench {
+  std::string network;  // empty: all
+  std::string pass;     // empty: all
+  std::string backend = "native";
+  int batch = 0;  // 0: the usual one of each pass
+  int threads = 0;
+  bool json = false;
+};
+
+struct SpeedCase {
+  std::string network;
+  std::string pass;
+  NetworkPass kind;
+  int batch;
+  int threads;
+};
+
+int UsualBatch(NetworkPass pass) { return pass == NetworkPass::kForward ? 256 : 32; }
+
+std::vector<SpeedCase> Cases(const SpeedBench& bench) {
+  std::vector<SpeedCase> cases;
+  for (const int threads : ThreadCounts(bench.threads)) {
+    for (const std::string& network : NetworkNames()) {
+      if (!bench.network.empty() && bench.network != network) continue;
+      for (const auto& [name, pass] : kNetworkPasses) {
+        if (!bench.pass.empty() && bench.pass != name) continue;
+        int batch = bench.batch > 0 ? bench.batch : UsualBatch(pass);
+        if (pass == NetworkPass::kAct) batch = 1;
+        cases.push_back({network, name, pass, batch, threads});
+      }
+    }
+  }
+  return cases;
+}
+
+void PrintRow(const SpeedCase& c, const NetworkTiming& t, bool json) {
+  if (json) {
+    const nlohmann::ordered_json object = {
+        {"network", c.network},          {"batch", c.batch}, {"pass", c.pass},
+        {"threads", c.threads},          {"ms", t.ms},       {"gflops", t.gflops},
+        {"sgemm_gflops", t.sgemm_gflops}};
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print("{:<16} {:>6} {:<8} {:>7} {:>10.4g} {:>8.1f} {:>8.1f} {:>7.0f} %\n", c.network,
+               c.batch, c.pass, c.threads, t.ms, t.gflops, t.sgemm_gflops,
+               100 * t.gflops / t.sgemm_gflops);
+  }
+  std::fflush(stdout);
+}
+
+void RunSpeed(const SpeedBench& bench) {
+  const std::vector<SpeedCase> cases = Cases(bench);
+  if (!bench.json) {
+    fmt::print("{}; {}; backend {}\n{:<16} {:>6} {:<8} {:>7} {:>10} {:>8} {:>8} {:>9}\n",
+               MachineName(), CompilerName(), bench.backend, "network", "batch", "pass", "threads",
+               "ms", "GFLOP/s", "sgemm", "of sgemm");
+    std::fflush(stdout);
+  }
+  for (const SpeedCase& c : cases) {
+    const NetworkSpec spec = BenchmarkSpec(c.network);
+    const NetworkTiming timing = MeasureNetwork(
+        spec, c.kind, {.batch = c.batch, .threads = c.threads, .backend = bench.backend});
+    PrintRow(c, timing, bench.json);
+  }
+}
+
+struct CheckBench {
+  std::string backend;  // empty: all but the reference
+  int threads = 0;
+  bool json = false;
+};
+
+void PrintCheck(const NetworkCase& c, const CheckedBackend& backend, const NetworkDifference& d,
+                bool passed, bool json) {
+  if (json) {
+    const nlohmann::ordered_json object = {{"network", c.name},
+                                           {"backend", backend.name},
+                                           {"batch", c.count},
+                                           {"threads", backend.threads},
+                                           {"numbers", c.exact ? "exact" : "rounded"},
+                                           {"output_error", d.outputs},
+                                           {"gradient_error", d.gradients},
+                                           {"passed", passed}};
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print("{:<24} {:<8} {:>6} {:>7} {:<8} {:>12.2g} {:>14.2g}  {}\n", c.name, backend.name,
+               c.count, backend.threads, c.exact ? "exact" : "rounded", d.outputs, d.gradients,
+               passed ? "ok" : fmt::format("DIFFERS, most in {}", d.worst_tensor));
+  }
+  std::fflush(stdout);
+}
+
+void RunCheck(const CheckBench& bench) {
+  std::vector<CheckedBackend> backends;
+  for (const std::string& name : BackendNames()) {
+    if (name == "reference" || (!bench.backend.empty() && bench.backend != name)) continue;
+    for (const int threads : ThreadCounts(bench.threads)) backends.push_back({name, threads});
+  }
+  std::vector<NetworkCase> cases = OddCases();
+  for (NetworkCase& c : NamedCases()) cases.push_back(std::move(c));
+
+  if (!bench.json) {
+    fmt::print("{:<24} {:<8} {:>6} {:>7} {:<8} {:>12} {:>14}\n", "network", "backend", "batch",
+               "threads", "numbers", "output error", "gradient error");
+  }
+  int failed = 0;
+  for (const NetworkCase& c : cases) {
+    const std::vector<NetworkDifference> differences = CompareWithReference(c, backends);
+    for (std::size_t i = 0; i < backends.size(); ++i) {
+      const bool passed = IsWithin(differences[i], ToleranceFor(c));
+      failed += passed ? 0 : 1;
+      PrintCheck(c, backends[i], differences[i], passed, bench.json);
+    }
+  }
+  if (failed > 0) {
+    throw WorkFailed(fmt::format("{} of {} comparisons with the reference differ", failed,
+                                 cases.size() * backends.size()));
+  }
+}
+
+}  // namespace
+
+void AddNetworkBenchCommands(CLI::App& bench) {
+  auto speed = std::make_shared<SpeedBench>();
+  CLI::App* nn = bench.add_subcommand(
+      "nn", "Passes over a network against oneDNN's matrix product (sgemm), measured in turns");
+  AddChoice(*nn, "--network", speed->network, NetworkNames(), "Network (default: all)");
+  std::vector<std::string> passes;
+  for (const auto& [name, pass] : kNetworkPasses) passes.push_back(name);
+  AddChoice(*nn, "--pass", speed->pass, passes, "Pass (default: all)");
+  nn->add_option("--batch", speed->batch, "Samples (default: 256 for forward, else 32; act has 1)")
+      ->check(CLI::Range(1, kMaxBatch).description(""))
+      ->type_name(fmt::format("N in [1, {}]", kMaxBatch));
+  AddThreads(*nn, speed->threads);
+  AddChoice(*nn, "--backend", speed->backend, BackendNames(), "Backend (default: native)");
+  nn->add_flag("--json", speed->json, "One JSON object per measurement");
+  nn->footer(
+      "Passes: forward; train = forward and backward; update = forward by target parameters, "
+      "train\n"
+      "with a loss, one RMSprop step; act = forward of one sample. Medians; about 2 s each. "
+      "GFLOP/s\n"
+      "count the network's multiplications and additions only.\n"
+      "Example: stableaa bench nn --network nature-dueling --pass update --threads 1\n");
+  nn->callback([speed] { RunSpeed(*speed); });
+
+  auto check = std::make_shared<CheckBench>();
+  CLI::App* nn_check =
+      bench.add_subcommand("nn-check", "Compare the backends' outputs and gradients");
+  std::vector<std::string> checked = BackendNames();
+  std::erase(checked, "reference");
+  AddChoice(*nn_check, "--backend", check->backend, checked, "Backend (default: all)");
+  AddThreads(*nn_check, check->threads);
+  nn_check->add_flag("--json", check->json, "One JSON object per comparison");
+  nn_check->footer(
+      "Each backend against the reference (plain loops in double precision) on the same inputs:\n"
+      "'exact' numbers are whole and must agree to the bit, 'rounded' ones to float precision.\n"
+      "Errors are relative. Exit code 1 if any comparison differs. Takes about 20 s.\n"
+      "Example: stableaa bench nn-check --backend native --threads 1\n");
+  nn_check->callback([check] { RunCheck(*check); });
+}
+
+}  // namespace stableaa

@@ -1,0 +1,107 @@
+// A training step takes no memory from the heap: every allocation of this program is counted.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "stableaa/base/random.h"
+#include "stableaa/nn/loss.h"
+#include "stableaa/nn/network.h"
+#include "stableaa/nn/optimizer.h"
+#include "stableaa/nn/random_input.h"
+
+// The sanitizers have an allocator of their own; glibc's can be stood before.
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+namespace {
+std::atomic<long> allocations = 0;
+}
+
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* pointer, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+
+void* malloc(std::size_t size) {
+  ++allocations;
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) {
+  ++allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* pointer, std::size_t size) {
+  ++allocations;
+  return __libc_realloc(pointer, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  ++allocations;
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** pointer, std::size_t alignment, std::size_t size) {
+  ++allocations;
+  *pointer = __libc_memalign(alignment, size);
+  return *pointer != nullptr ? 0 : ENOMEM;
+}
+}
+
+namespace stableaa {
+namespace {
+
+long CountStep(const std::string& name, int threads) {
+  constexpr int kBatch = 8;
+  const auto plan = std::make_shared<const Plan>(MakePlan(NamedSpec(name, 6)));
+  const auto network = CompileNetwork(plan, {.batch = kBatch, .threads = threads});
+  const auto acting = CompileNetwork(plan, {.batch = 1, .threads = threads, .training = false});
+  RandomStream random(1, "allocation_test");
+  Parameters online(plan);
+  Parameters target(plan);
+  Parameters gradients(plan);
+  online.Initialise(random);
+  Optimizer optimizer(plan, {.max_gradient_norm = 1}, threads);
+  const RandomInput states(plan->spec.input, kBatch, random);
+  const RandomInput state(plan->spec.input, 1, random);
+  std::vector<float> outputs(kBatch * 6);
+  std::vector<float> output_gradients(kBatch * 6);
+  std::vector<float> action_values(6);
+  const std::vector<float> targets(kBatch, 1);
+  const std::vector<int> chosen(kBatch, 2);
+  const auto step = [&] {
+    acting->Forward(online, state.view(), action_values);
+    network->Forward(target, states.view(), outputs);
+    network->Forward(online, states.view(), outputs);
+    LossGradient({}, {6, outputs, chosen, targets}, output_gradients);
+    network->Backward(online, output_gradients, gradients);
+    optimizer.Step(gradients, online);
+    target.CopyFrom(online);
+  };
+  step();  // the first starts the threads
+  const long before = allocations;
+  step();
+  step();
+  return allocations - before;
+}
+
+TEST(Allocations, AreCounted) {
+  const long before = allocations;
+  const auto something = std::make_unique<std::vector<int>>(1000);
+  EXPECT_GE(allocations - before, 2);
+}
+
+TEST(Allocations, AreNoneInASteadyStep) {
+  for (const std::string& name : NetworkNames()) {
+    for (const int threads : {1, 2}) {
+      EXPECT_EQ(CountStep(name, threads), 0) << name << ", " << threads << " threads";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stableaa
+
+#endif

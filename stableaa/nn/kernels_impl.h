@@ -1,0 +1,361 @@
+// The source of kernels.h, for one instruction set: included by kernels_*.cc, each of which is
+// compiled with its own flags and defines
+//
+//   STABLEAA_KERNELS   the name of its table
+//   STABLEAA_NAME      its text
+//   STABLEAA_LANES     floats in a vector register: 4, 8 or 16
+//   STABLEAA_ROWS      most rows of a tile
+//   STABLEAA_GROUP     panels of a tile with that many rows
+//
+// Nothing of the standard library is used, not even inline: the linker would keep one copy of such
+// a function, which may be the one with instructions that the machine does not have.
+//
+// NOLINTBEGIN(llvm-header-guard)
+
+#include "stableaa/nn/kernels.h"
+
+namespace stableaa {
+namespace {
+
+constexpr int kLanes = STABLEAA_LANES;
+constexpr int kPanelFloats = 16;
+constexpr int kPerPanel = kPanelFloats / kLanes;  // vectors
+constexpr int kMaxRows = STABLEAA_ROWS;
+constexpr int kGroup = STABLEAA_GROUP;
+
+// Aligned like a float, because rows begin anywhere.
+typedef float Vector __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
+
+inline Vector Load(const float* from) { return *reinterpret_cast<const Vector*>(from); }
+inline void Store(float* to, Vector v) { *reinterpret_cast<Vector*>(to) = v; }
+
+// The last panels of a row, of which only p.columns columns exist.
+void StorePart(const PanelProduct& p, const float* results, int panel, float* c) {
+  for (int j = panel * kPanelFloats; j < p.columns; ++j) {
+    float result = results[j - panel * kPanelFloats];
+    float& to = c[j / kPanelFloats * p.c_panel + j % kPanelFloats];
+    if (p.accumulate) result += to;
+    to = p.relu && result < 0 ? 0 : result;
+  }
+}
+
+// One tile of R rows and P panels: R · P · kPerPanel accumulators that fit the registers.
+template <int R, int P>
+void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdiff_t* c_rows,
+          const std::ptrdiff_t* next_rows, int panel) {
+  constexpr int kVectors = P * kPerPanel;
+  const float* const b = p.b + panel * p.b_panel;
+  const auto place = [](int v, std::ptrdiff_t panel_step) {
+    return v / kPerPanel * panel_step + v % kPerPanel * kLanes;
+  };
+
+  Vector sum[R][kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    const Vector start =
+        p.bias != nullptr ? Load(p.bias + panel * kPanelFloats + v * kLanes) : Vector{};
+    for (int r = 0; r < R; ++r) sum[r][v] = start;
+  }
+  const float* row[R];
+  for (int r = 0; r < R; ++r) row[r] = p.a + a_rows[r];
+
+  for (int o = 0; o < p.outer; ++o) {
+    std::ptrdiff_t at = o * p.a_outer;
+    const float* from = b + o * p.b_outer;
+    if (next_rows != nullptr) {
+      for (int r = 0; r < R; ++r) __builtin_prefetch(p.a + next_rows[r] + at);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < p.inner; ++i) {
+      Vector column[kVectors];
+      for (int v = 0; v < kVectors; ++v) column[v] = Load(from + place(v, p.b_panel));
+      for (int r = 0; r < R; ++r) {
+        const Vector x = row[r][at] - Vector{};
+        for (int v = 0; v < kVectors; ++v) sum[r][v] += x * column[v];
+      }
+      at += p.a_inner;
+      from += p.b_inner;
+    }
+  }
+
+  // Row after row, since rows of c may overlap when accumulating.
+  if (p.columns >= (panel + P) * kPanelFloats) {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        float* const to = p.c + c_rows[r] + panel * p.c_panel + place(v, p.c_panel);
+        Vector result = sum[r][v];
+        if (p.accumulate) result += Load(to);
+        if (p.relu) result = result < 0 ? Vector{} : result;  // NaN stays
+        Store(to, result);
+      }
+    }
+    return;
+  }
+  for (int r = 0; r < R; ++r) {
+    float results[P * kPanelFloats];
+    for (int v = 0; v < kVectors; ++v) Store(results + v * kLanes, sum[r][v]);
+    StorePart(p, results, panel, p.c + c_rows[r]);
+  }
+}
+
+using TileFunction = void (*)(const PanelProduct&, const std::ptrdiff_t*, const std::ptrdiff_t*,
+                              const std::ptrdiff_t*, int);
+
+// With few rows a tile takes more panels, so that enough sums are in flight.
+constexpr int PanelsFor(int rows) {
+  if (rows == 1) return 4 * kGroup;
+  if (2 * rows < kMaxRows) return 2 * kGroup;
+  return kGroup;
+}
+
+template <int R>
+TileFunction TileOf(int panels) {
+  constexpr int kWide = PanelsFor(R);
+  if (panels == kWide) return Tile<R, kWide>;
+  if constexpr (kWide > 4) {
+    if (panels == 4) return Tile<R, 4>;
+  }
+  if constexpr (kWide > 2) {
+    if (panels == 2) return Tile<R, 2>;
+  }
+  return Tile<R, 1>;
+}
+
+TileFunction TileFor(int rows, int panels) {
+  switch (rows) {
+    case 1:
+      return TileOf<1>(panels);
+    case 2:
+      return TileOf<2>(panels);
+    case 3:
+      return TileOf<3>(panels);
+#if STABLEAA_ROWS > 3
+    case 4:
+      return TileOf<4>(panels);
+    case 5:
+      return TileOf<5>(panels);
+    case 6:
+      return TileOf<6>(panels);
+#endif
+#if STABLEAA_ROWS > 6
+    case 7:
+      return TileOf<7>(panels);
+    case 8:
+      return TileOf<8>(panels);
+#endif
+    default:
+      __builtin_unreachable();
+  }
+}
+
+// The largest number of panels, at most `panels`, that a tile of so many rows comes in.
+int PanelsAtOnce(int rows, int panels) {
+  int at_once = PanelsFor(rows);
+  while (at_once > panels) at_once /= 2;
+  return at_once;
+}
+
+void MultiplyColumns(const PanelProduct& p, int first_row, int rows, int next_rows) {
+  const int panels = (p.columns + kPanelFloats - 1) / kPanelFloats;
+  const std::ptrdiff_t* const a_rows = p.a_rows + first_row;
+  for (int panel = 0; panel < panels;) {
+    const int at_once = PanelsAtOnce(rows, panels - panel);
+    TileFor(rows, at_once)(p, a_rows, p.c_rows + first_row,
+                           panel == 0 && next_rows >= rows ? a_rows + rows : nullptr, panel);
+    panel += at_once;
+  }
+}
+
+void MultiplyRows(const PanelProduct& p, int tiles) {
+  const int panels = (p.columns + kPanelFloats - 1) / kPanelFloats;
+  const int smallest = p.rows / tiles;
+  const int larger = p.rows % tiles;  // that many tiles have a row more
+  for (int panel = 0; panel < panels;) {
+    const int at_once = PanelsAtOnce(smallest, panels - panel);
+    const TileFunction small_tile = TileFor(smallest, at_once);
+    const TileFunction large_tile = larger > 0 ? TileFor(smallest + 1, at_once) : nullptr;
+    int row = 0;
+    for (int t = 0; t < tiles; ++t) {
+      (t < larger ? large_tile : small_tile)(p, p.a_rows + row, p.c_rows + row, nullptr, panel);
+      row += t < larger ? smallest + 1 : smallest;
+    }
+    panel += at_once;
+  }
+}
+
+// Tiles of nearly equal height: a last one of one or two rows would leave the units idle.
+void Multiply(const PanelProduct& p) {
+  const int tiles = (p.rows + kMaxRows - 1) / kMaxRows;
+  if (tiles == 0) return;
+  if (!p.rows_first) return MultiplyRows(p, tiles);
+  const auto begin = [&](int t) {
+    return t * (p.rows / tiles) + (t < p.rows % tiles ? t : p.rows % tiles);
+  };
+  for (int t = 0; t < tiles; ++t) {
+    const int next = t + 1 < tiles ? begin(t + 2) - begin(t + 1) : 0;
+    MultiplyColumns(p, begin(t), begin(t + 1) - begin(t), next);
+  }
+}
+
+void InterleaveFour(const std::uint8_t* const* frames, std::ptrdiff_t pixels, float divisor,
+                    float* __restrict floats) {
+  const std::uint8_t* const f0 = frames[0];
+  const std::uint8_t* const f1 = frames[1];
+  const std::uint8_t* const f2 = frames[2];
+  const std::uint8_t* const f3 = frames[3];
+  for (std::ptrdiff_t i = 0; i < pixels; ++i) {
+    floats[4 * i] = static_cast<float>(f0[i]) / divisor;
+    floats[4 * i + 1] = static_cast<float>(f1[i]) / divisor;
+    floats[4 * i + 2] = static_cast<float>(f2[i]) / divisor;
+    floats[4 * i + 3] = static_cast<float>(f3[i]) / divisor;
+  }
+}
+
+void MaskRelu(const float* __restrict value, std::ptrdiff_t count, float* __restrict gradient) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) gradient[i] = value[i] <= 0 ? 0 : gradient[i];
+}
+
+inline Four LoadFour(const float* from) { return *reinterpret_cast<const Four*>(from); }
+inline void StoreFour(float* to, Four v) { *reinterpret_cast<Four*>(to) = v; }
+
+inline void Transpose(Four v[4]) {
+  const Four low01 = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5);
+  const Four low23 = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
+  const Four high01 = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7);
+  const Four high23 = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
+  v[0] = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+  v[1] = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+  v[2] = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+  v[3] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+}
+
+void ToLanes(const float* values, std::ptrdiff_t stride, int rows, std::ptrdiff_t count,
+             float* lanes) {
+  const std::ptrdiff_t whole = rows == kPanelFloats ? count / 4 * 4 : 0;
+  for (std::ptrdiff_t k = 0; k < whole; k += 4) {
+    for (int l = 0; l < kPanelFloats; l += 4) {
+      Four block[4];
+      for (int j = 0; j < 4; ++j) block[j] = LoadFour(values + (l + j) * stride + k);
+      Transpose(block);
+      for (int j = 0; j < 4; ++j) StoreFour(lanes + (k + j) * kPanelFloats + l, block[j]);
+    }
+  }
+  for (std::ptrdiff_t k = whole; k < count; ++k) {
+    for (int l = 0; l < kPanelFloats; ++l) {
+      lanes[k * kPanelFloats + l] = l < rows ? values[l * stride + k] : 0;
+    }
+  }
+}
+
+void FromLanes(const float* lanes, int rows, std::ptrdiff_t count, bool accumulate, float* values,
+               std::ptrdiff_t stride) {
+  const std::ptrdiff_t whole = rows == kPanelFloats ? count / 4 * 4 : 0;
+  for (std::ptrdiff_t k = 0; k < whole; k += 4) {
+    for (int l = 0; l < kPanelFloats; l += 4) {
+      Four block[4];
+      for (int j = 0; j < 4; ++j) block[j] = LoadFour(lanes + (k + j) * kPanelFloats + l);
+      Transpose(block);
+      for (int j = 0; j < 4; ++j) {
+        float* const to = values + (l + j) * stride + k;
+        StoreFour(to, accumulate ? LoadFour(to) + block[j] : block[j]);
+      }
+    }
+  }
+  for (std::ptrdiff_t k = whole; k < count; ++k) {
+    for (int l = 0; l < rows; ++l) {
+      float& to = values[l * stride + k];
+      to = accumulate ? to + lanes[k * kPanelFloats + l] : lanes[k * kPanelFloats + l];
+    }
+  }
+}
+
+// Sixteen running sums in single precision over 1024 numbers, then double.
+double SumOfSquares(const float* values, std::ptrdiff_t count) {
+  constexpr std::ptrdiff_t kBlock = 1024;
+  double total = 0;
+  for (std::ptrdiff_t begin = 0; begin < count; begin += kBlock) {
+    const std::ptrdiff_t size = count - begin < kBlock ? count - begin : kBlock;
+    float sums[16] = {};
+    std::ptrdiff_t i = 0;
+    for (; i + 16 <= size; i += 16) {
+      for (int l = 0; l < 16; ++l) sums[l] += values[begin + i + l] * values[begin + i + l];
+    }
+    for (int l = 0; i < size; ++i, ++l) sums[l] += values[begin + i] * values[begin + i];
+    for (const float sum : sums) total += static_cast<double>(sum);
+  }
+  return total;
+}
+
+template <bool kInside>
+void RmspropLoop(const RmspropStep& s, const float* __restrict gradient, std::ptrdiff_t count,
+                 float* __restrict square, float* __restrict parameter) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const float g = s.scale * gradient[i];
+    const float v = s.alpha * square[i] + s.fresh * g * g;
+    square[i] = v;
+    const float root = kInside ? __builtin_sqrtf(v + s.epsilon) : __builtin_sqrtf(v) + s.epsilon;
+    parameter[i] -= s.learning_rate * g / root;
+  }
+}
+
+template <bool kInside>
+void CentredLoop(const RmspropStep& s, const float* __restrict gradient, std::ptrdiff_t count,
+                 float* __restrict square, float* __restrict mean, float* __restrict parameter) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const float g = s.scale * gradient[i];
+    const float v = s.alpha * square[i] + s.fresh * g * g;
+    const float m = s.alpha * mean[i] + s.fresh * g;
+    square[i] = v;
+    mean[i] = m;
+    // Rounding can make the variance of nearly equal gradients negative.
+    const float difference = v - m * m;
+    const float variance = difference > 0 ? difference : 0;
+    const float root =
+        kInside ? __builtin_sqrtf(variance + s.epsilon) : __builtin_sqrtf(variance) + s.epsilon;
+    parameter[i] -= s.learning_rate * g / root;
+  }
+}
+
+void Rmsprop(const RmspropStep& s, const float* gradient, std::ptrdiff_t count, float* square,
+             float* mean, float* parameter) {
+  if (mean == nullptr) {
+    (s.epsilon_inside ? RmspropLoop<true> : RmspropLoop<false>)(s, gradient, count, square,
+                                                                parameter);
+  } else {
+    (s.epsilon_inside ? CentredLoop<true> : CentredLoop<false>)(s, gradient, count, square, mean,
+                                                                parameter);
+  }
+}
+
+void Adam(const AdamStep& s, const float* __restrict gradient, std::ptrdiff_t count,
+          float* __restrict mean, float* __restrict square, float* __restrict parameter) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const float g = s.scale * gradient[i];
+    const float m = s.beta1 * mean[i] + s.fresh1 * g;
+    const float v = s.beta2 * square[i] + s.fresh2 * g * g;
+    mean[i] = m;
+    square[i] = v;
+    parameter[i] -= s.step_size * m / (__builtin_sqrtf(v) * s.root_scale + s.epsilon);
+  }
+}
+
+}  // namespace
+
+extern const Kernels STABLEAA_KERNELS;
+const Kernels STABLEAA_KERNELS = {
+    .name = STABLEAA_NAME,
+    .multiply = Multiply,
+    .interleave_four = InterleaveFour,
+    .mask_relu = MaskRelu,
+    .to_lanes = ToLanes,
+    .from_lanes = FromLanes,
+    .sum_of_squares = SumOfSquares,
+    .rmsprop = Rmsprop,
+    .adam = Adam,
+};
+
+}  // namespace stableaa
+
+// NOLINTEND(llvm-header-guard)

@@ -1,0 +1,41 @@
+// How fast the passes over a network are, against the speed of oneDNN's matrix product measured in
+// turns with them.
+#ifndef STABLEAA_NN_NETWORK_BENCHMARK_H_
+#define STABLEAA_NN_NETWORK_BENCHMARK_H_
+
+#include <string>
+#include <vector>
+
+#include "stableaa/nn/network.h"
+#include "stableaa/nn/sgemm.h"
+
+namespace stableaa {
+
+enum class NetworkPass {
+  kForward,
+  kTrain,   // forward and backward
+  kUpdate,  // forward by target parameters, train with a loss, one step of the optimiser
+  kAct,     // forward by a network compiled for one sample
+};
+
+// The names as the command line has them, in this order.
+inline const std::vector<std::pair<std::string, NetworkPass>> kNetworkPasses = {
+    {"forward", NetworkPass::kForward},
+    {"train", NetworkPass::kTrain},
+    {"update", NetworkPass::kUpdate},
+    {"act", NetworkPass::kAct},
+};
+
+struct NetworkTiming {
+  double ms = 0;            // median
+  double gflops = 0;        // of the network's multiplications and additions only
+  double sgemm_gflops = 0;  // by the same number of threads, in turns with the above
+};
+
+// options.training is set as the pass needs it. Takes about `seconds`.
+NetworkTiming MeasureNetwork(const NetworkSpec& spec, NetworkPass pass, NetworkOptions options,
+                             double seconds = 2);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_NN_NETWORK_BENCHMARK_H_

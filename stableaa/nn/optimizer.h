@@ -1,0 +1,92 @@
+// Optimisers: from gradients to the next parameters.
+//
+//   rmsprop   v ← αv + (1−α)g²,  θ ← θ − lr · g / (√v + ε)                   (PyTorch's form)
+//   centred   also m ← αm + (1−α)g, with √(v − m²) instead of √v             (Graves 2013)
+//   adam      m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,
+//             θ ← θ − lr · m/(1−β₁ᵗ) / (√(v/(1−β₂ᵗ)) + ε)                    (Kingma and Ba 2015)
+//
+// Before that, gradients whose norm exceeds max_gradient_norm are scaled down to it.
+#ifndef STABLEAA_NN_OPTIMIZER_H_
+#define STABLEAA_NN_OPTIMIZER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "stableaa/nn/aligned_buffer.h"
+#include "stableaa/nn/parameters.h"
+
+namespace stableaa {
+
+class ByteReader;
+class ByteWriter;
+class Config;
+
+enum class OptimizerKind { kRmsprop, kCentredRmsprop, kAdam };
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::kRmsprop;
+
+  // [0, 1e3]. Larger learns faster, then diverges.
+  double learning_rate = 2.5e-4;
+
+  // α of RMSprop, [0, 1): how long squared gradients are remembered, about 1/(1−α) updates.
+  double alpha = 0.95;
+
+  // β₁ and β₂ of Adam, [0, 1).
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+
+  // [1e-30, 1e3]. Bounds the step where gradients are tiny; PyTorch's default is 1e-8, that of the
+  // DQN papers 0.01.
+  double epsilon = 0.01;
+
+  // RMSprop only: √(v + ε) instead of √v + ε, as in the code of Mnih et al. (2015).
+  bool epsilon_inside = false;
+
+  // [0, 1e30]; 0: no clipping.
+  double max_gradient_norm = 0;
+
+  // Throws BadInput naming the option, its value and its range.
+  void Validate() const;
+};
+
+// The keys `optimizer.*` of the configuration, bound to the fields of `options`.
+void Describe(Config& config, OptimizerOptions& options);
+
+struct OptimizerReport {
+  double gradient_norm = 0;  // before clipping; only computed for it
+  bool clipped = false;
+};
+
+// Not thread-safe. Takes its memory at construction.
+class Optimizer {
+ public:
+  // `threads` share the loops, [1, 1024]; results do not depend on it.
+  Optimizer(std::shared_ptr<const Plan> plan, const OptimizerOptions& options, int threads = 1);
+
+  // One update. When clipping, throws WorkFailed, changing nothing, if the norm is not finite.
+  OptimizerReport Step(const Parameters& gradients, Parameters& parameters);
+
+  std::int64_t steps() const { return steps_; }
+  const OptimizerOptions& options() const { return options_; }
+
+  // The exact state: one that loads it continues to the same bytes. Load throws BadInput, changing
+  // nothing, for what no optimiser of the same kind and network saved; other options may differ.
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+ private:
+  double GradientNorm(const Parameters& gradients);
+
+  std::shared_ptr<const Plan> plan_;
+  OptimizerOptions options_;
+  int threads_;
+  std::int64_t steps_ = 0;
+  Parameters square_;                 // average of squared gradients
+  std::unique_ptr<Parameters> mean_;  // average of gradients; none for plain RMSprop
+  std::vector<double> block_sums_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_NN_OPTIMIZER_H_

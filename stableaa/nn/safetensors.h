@@ -1,0 +1,82 @@
+// Network weights in safetensors files, as PyTorch and its world read and write them.
+//
+//   WriteWeights("run/model.safetensors", parameters, {{"stableaa.steps", "50000"}});
+//   const WeightsFile file = ReadWeights("run/model.safetensors");
+//   ReadWeightsInto("from_pytorch.safetensors", parameters);
+//
+// On disk:
+//
+//   offset  bytes
+//        0      8  length n of the header, u64, little-endian
+//        8      n  header: a JSON object, {"layers.0.weight": {"dtype": "F32",
+//                  "shape": [512, 3136], "data_offsets": [begin, end]}, ...}, offsets into the data
+//    8 + n         data: the tensors, one after the other, row-major, little-endian
+//
+// and in the header's "__metadata__" texts under names. Ours: "format" is "pt" (what loaders of
+// PyTorch ask for), "stableaa.spec" the network by ToText, "stableaa.version" that of the library.
+// Tensors have the names, shapes and order of ParameterTensors and are F32. Data begin at a
+// multiple of 8. Equal parameters and metadata give equal bytes.
+//
+// Files are not trusted. What breaks the format, or holds other tensors than the network, other
+// types than F32 or a number that is not finite, is BadInput with the file's name, what was
+// expected and what was found. Nothing is changed before all has been checked, and memory is
+// reserved only in proportion to the file, whatever it claims.
+#ifndef STABLEAA_NN_SAFETENSORS_H_
+#define STABLEAA_NN_SAFETENSORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stableaa/nn/parameters.h"
+
+namespace stableaa {
+
+using WeightsMetadata = std::map<std::string, std::string>;
+
+struct WeightsFile {
+  Parameters parameters;
+  WeightsMetadata metadata;
+};
+
+// Writes atomically, as AtomicFile does. `extra` goes into the metadata; it has to be UTF-8 without
+// NUL and must not take the three names above (BadInput). Throws WorkFailed, naming the tensor, if
+// a parameter is not finite: no reader would take the file.
+void WriteWeights(const std::filesystem::path& path, const Parameters& parameters,
+                  const WeightsMetadata& extra = {});
+
+// The network that the file itself describes. BadInput if it does not, as other programs' files.
+WeightsFile ReadWeights(const std::filesystem::path& path);
+
+// For a known network; the file need not describe it, but if it does, equally. Returns the
+// metadata. Changes nothing if it throws.
+WeightsMetadata ReadWeightsInto(const std::filesystem::path& path, Parameters& parameters);
+
+// The format alone, any tensors, in memory.
+
+struct SafetensorsTensor {
+  std::string dtype;  // "F32"
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> data;  // as many bytes as dtype and shape ask for
+};
+
+struct Safetensors {
+  std::string name;  // of the file, for messages
+  std::map<std::string, SafetensorsTensor> tensors;
+  WeightsMetadata metadata;
+};
+
+// The result borrows `bytes`. As the format demands, the tensors tile the data without holes or
+// overlaps. Types of less than a byte are not known. BadInput, too, for names that come twice.
+Safetensors ParseSafetensors(std::span<const std::byte> bytes, const std::string& name);
+
+WeightsFile ReadWeights(const Safetensors& file);
+void ReadWeightsInto(const Safetensors& file, Parameters& parameters);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_NN_SAFETENSORS_H_

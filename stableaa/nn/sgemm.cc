@@ -1,0 +1,81 @@
+#include "stableaa/nn/sgemm.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+#include <oneapi/dnnl/dnnl.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/median.h"
+#include "stableaa/base/stopwatch.h"
+
+namespace stableaa {
+namespace {
+
+AlignedBuffer Filled(std::size_t size) {
+  AlignedBuffer buffer(size);
+  std::ranges::fill(buffer.span(), 0.5F);
+  return buffer;
+}
+
+}  // namespace
+
+SgemmMeter::SgemmMeter(int threads)
+    : threads_(threads), sizes_{{{.n = 512}, {.n = 1024}, {.n = 2048}}} {}
+
+void SgemmMeter::Sample() {
+  Run(sizes_[0]);
+  Run(sizes_[0]);
+  Run(sizes_[1]);
+}
+
+void SgemmMeter::SampleAllSizes() {
+  for (Size& size : sizes_) Run(size);
+}
+
+double SgemmMeter::gflops() const {
+  double best = 0;
+  for (const Size& size : sizes_) {
+    if (!size.gflops.empty()) best = std::max(best, Median(size.gflops));
+  }
+  return best;
+}
+
+void SgemmMeter::Run(Size& size) {
+  const std::size_t floats = static_cast<std::size_t>(size.n) * static_cast<std::size_t>(size.n);
+  if (c_.size() < floats) {
+    a_ = Filled(floats);
+    b_ = Filled(floats);
+    c_ = Filled(floats);
+  }
+  if (size.gflops.empty()) Multiply(size.n);  // the first one pays for code generation
+  const double n = size.n;
+  size.gflops.push_back(2e-9 * n * n * n / Multiply(size.n));
+}
+
+double SgemmMeter::Multiply(int n) {
+  // oneDNN takes its thread count from OpenMP's setting for the calling thread.
+  const int previous = omp_get_max_threads();
+  omp_set_num_threads(threads_);
+  const Stopwatch watch;
+  const dnnl_status_t status =
+      dnnl_sgemm('N', 'N', n, n, n, 1, a_.data(), n, b_.data(), n, 0, c_.data(), n);
+  const double seconds = watch.Seconds();
+  omp_set_num_threads(previous);
+  if (status != dnnl_success) {
+    throw WorkFailed(
+        fmt::format("sgemm of {0}×{0} failed (status {1})", n, static_cast<int>(status)));
+  }
+  return seconds;
+}
+
+double MeasureSgemmGflops(int threads) {
+  constexpr int kRounds = 5;
+  SgemmMeter meter(threads);
+  for (int round = 0; round < kRounds; ++round) meter.SampleAllSizes();
+  return meter.gflops();
+}
+
+}  // namespace stableaa
