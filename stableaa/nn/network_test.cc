@@ -227,7 +227,7 @@ TEST(Network, ShowsNaNsInsteadOfHidingThem) {
   parameters.Initialise(random);
   const std::vector<float> bad = {1, std::numeric_limits<float>::quiet_NaN(), 2};
   std::vector<float> outputs(2);
-  for (const std::string& backend : {"native", "reference"}) {
+  for (const std::string backend : {"native", "reference"}) {
     CompileNetwork(plan, {.batch = 1, .backend = backend})
         ->Forward(parameters, {.count = 1, .vectors = bad}, outputs);
     EXPECT_TRUE(std::isnan(outputs[0])) << backend;
