@@ -11,9 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "stableaa/base/config.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/cli/program.h"
+#include "stableaa/cli/settings.h"
 #include "stableaa/nn/network_benchmark.h"
 #include "stableaa/nn/network_check.h"
 
@@ -56,6 +58,7 @@ void AddThreads(CLI::App& command, int& threads) {
 }
 
 struct SpeedBench {
+  SettingsFlags flags;
   std::string network;  // empty: all
   std::string pass;     // empty: all
   std::string backend = "native";
@@ -106,7 +109,16 @@ void PrintRow(const SpeedCase& c, const NetworkTiming& t, bool json) {
 }
 
 void RunSpeed(const SpeedBench& bench) {
+  Settings settings;
+  Config config;
+  Describe(config, settings);
+  bench.flags.Apply(config);
+
   const std::vector<SpeedCase> cases = Cases(bench);
+  for (const SpeedCase& c : cases) {
+    RequireMemory("bench nn", NetworkBenchmarkBytes(BenchmarkSpec(c.network), {.batch = c.batch}),
+                  "try a smaller --batch");
+  }
   if (!bench.json) {
     fmt::print("{}; {}; backend {}\n{:<16} {:>6} {:<8} {:>7} {:>10} {:>8} {:>8} {:>9}\n",
                MachineName(), CompilerName(), bench.backend, "network", "batch", "pass", "threads",
@@ -114,9 +126,9 @@ void RunSpeed(const SpeedBench& bench) {
     std::fflush(stdout);
   }
   for (const SpeedCase& c : cases) {
-    const NetworkSpec spec = BenchmarkSpec(c.network);
     const NetworkTiming timing = MeasureNetwork(
-        spec, c.kind, {.batch = c.batch, .threads = c.threads, .backend = bench.backend});
+        BenchmarkSpec(c.network), c.kind,
+        {.batch = c.batch, .threads = c.threads, .backend = bench.backend}, settings.optimizer);
     PrintRow(c, timing, bench.json);
   }
 }
@@ -190,6 +202,7 @@ void AddNetworkBenchCommands(CLI::App& bench) {
       ->type_name(fmt::format("N in [1, {}]", kMaxBatch));
   AddThreads(*nn, speed->threads);
   AddChoice(*nn, "--backend", speed->backend, BackendNames(), "Backend (default: native)");
+  speed->flags.AddTo(*nn);
   nn->add_flag("--json", speed->json, "One JSON object per measurement");
   nn->footer(
       "Passes: forward; train = forward and backward; update = forward by target parameters, "

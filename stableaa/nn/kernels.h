@@ -39,6 +39,7 @@ struct PanelProduct {
   const std::ptrdiff_t* a_rows = nullptr;
   std::ptrdiff_t a_outer = 0;
   std::ptrdiff_t a_inner = 1;
+  const std::ptrdiff_t* a_places = nullptr;  // if given, a_places[i] instead of i · a_inner
   const float* b = nullptr;
   std::ptrdiff_t b_panel = 0;
   std::ptrdiff_t b_outer = 0;
@@ -55,8 +56,9 @@ struct PanelProduct {
   const float* bias = nullptr;  // whole panels, or none
   bool accumulate = false;
   bool relu = false;
-  // All columns for one group of rows before the next: for an `a` that is larger than the caches.
-  // The next group of rows is then fetched ahead.
+  // All columns for one group of rows before the next, for an `a` that is larger than the caches:
+  // the next group of rows is then fetched ahead. Else all rows for one group of columns, and the
+  // next group of columns is.
   bool rows_first = false;
 };
 

@@ -40,10 +40,11 @@ void StorePart(const PanelProduct& p, const float* results, int panel, float* c)
   }
 }
 
-// One tile of R rows and P panels: R · P · kPerPanel accumulators that fit the registers.
-template <int R, int P>
+// One tile of R rows and P panels: R · P · kPerPanel accumulators that fit the registers. What will
+// be needed next is fetched meanwhile: `next_rows` of a, and b by `ahead` floats.
+template <int R, int P, bool kPlaces>
 void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdiff_t* c_rows,
-          const std::ptrdiff_t* next_rows, int panel) {
+          const std::ptrdiff_t* next_rows, int panel, std::ptrdiff_t ahead) {
   constexpr int kVectors = P * kPerPanel;
   const float* const b = p.b + panel * p.b_panel;
   const auto place = [](int v, std::ptrdiff_t panel_step) {
@@ -69,6 +70,11 @@ void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdif
     for (int i = 0; i < p.inner; ++i) {
       Vector column[kVectors];
       for (int v = 0; v < kVectors; ++v) column[v] = Load(from + place(v, p.b_panel));
+      if constexpr (kPlaces) {
+        at = p.a_places[i];
+      } else {
+        __builtin_prefetch(from + ahead, 0, 2);
+      }
       for (int r = 0; r < R; ++r) {
         const Vector x = row[r][at] - Vector{};
         for (int v = 0; v < kVectors; ++v) sum[r][v] += x * column[v];
@@ -101,7 +107,7 @@ void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdif
 }
 
 using TileFunction = void (*)(const PanelProduct&, const std::ptrdiff_t*, const std::ptrdiff_t*,
-                              const std::ptrdiff_t*, int);
+                              const std::ptrdiff_t*, int, std::ptrdiff_t);
 
 // With few rows a tile takes more panels, so that enough sums are in flight.
 constexpr int PanelsFor(int rows) {
@@ -110,44 +116,49 @@ constexpr int PanelsFor(int rows) {
   return kGroup;
 }
 
-template <int R>
+template <int R, bool kPlaces>
 TileFunction TileOf(int panels) {
   constexpr int kWide = PanelsFor(R);
-  if (panels == kWide) return Tile<R, kWide>;
+  if (panels == kWide) return Tile<R, kWide, kPlaces>;
   if constexpr (kWide > 4) {
-    if (panels == 4) return Tile<R, 4>;
+    if (panels == 4) return Tile<R, 4, kPlaces>;
   }
   if constexpr (kWide > 2) {
-    if (panels == 2) return Tile<R, 2>;
+    if (panels == 2) return Tile<R, 2, kPlaces>;
   }
-  return Tile<R, 1>;
+  return Tile<R, 1, kPlaces>;
 }
 
+template <bool kPlaces>
 TileFunction TileFor(int rows, int panels) {
   switch (rows) {
     case 1:
-      return TileOf<1>(panels);
+      return TileOf<1, kPlaces>(panels);
     case 2:
-      return TileOf<2>(panels);
+      return TileOf<2, kPlaces>(panels);
     case 3:
-      return TileOf<3>(panels);
+      return TileOf<3, kPlaces>(panels);
 #if STABLEAA_ROWS > 3
     case 4:
-      return TileOf<4>(panels);
+      return TileOf<4, kPlaces>(panels);
     case 5:
-      return TileOf<5>(panels);
+      return TileOf<5, kPlaces>(panels);
     case 6:
-      return TileOf<6>(panels);
+      return TileOf<6, kPlaces>(panels);
 #endif
 #if STABLEAA_ROWS > 6
     case 7:
-      return TileOf<7>(panels);
+      return TileOf<7, kPlaces>(panels);
     case 8:
-      return TileOf<8>(panels);
+      return TileOf<8, kPlaces>(panels);
 #endif
     default:
       __builtin_unreachable();
   }
+}
+
+TileFunction TileFor(const PanelProduct& p, int rows, int panels) {
+  return p.a_places != nullptr ? TileFor<true>(rows, panels) : TileFor<false>(rows, panels);
 }
 
 // The largest number of panels, at most `panels`, that a tile of so many rows comes in.
@@ -162,8 +173,8 @@ void MultiplyColumns(const PanelProduct& p, int first_row, int rows, int next_ro
   const std::ptrdiff_t* const a_rows = p.a_rows + first_row;
   for (int panel = 0; panel < panels;) {
     const int at_once = PanelsAtOnce(rows, panels - panel);
-    TileFor(rows, at_once)(p, a_rows, p.c_rows + first_row,
-                           panel == 0 && next_rows >= rows ? a_rows + rows : nullptr, panel);
+    TileFor(p, rows, at_once)(p, a_rows, p.c_rows + first_row,
+                              panel == 0 && next_rows >= rows ? a_rows + rows : nullptr, panel, 0);
     panel += at_once;
   }
 }
@@ -174,11 +185,13 @@ void MultiplyRows(const PanelProduct& p, int tiles) {
   const int larger = p.rows % tiles;  // that many tiles have a row more
   for (int panel = 0; panel < panels;) {
     const int at_once = PanelsAtOnce(smallest, panels - panel);
-    const TileFunction small_tile = TileFor(smallest, at_once);
-    const TileFunction large_tile = larger > 0 ? TileFor(smallest + 1, at_once) : nullptr;
+    const std::ptrdiff_t ahead = panel + at_once < panels ? at_once * p.b_panel : 0;
+    const TileFunction small_tile = TileFor(p, smallest, at_once);
+    const TileFunction large_tile = larger > 0 ? TileFor(p, smallest + 1, at_once) : nullptr;
     int row = 0;
     for (int t = 0; t < tiles; ++t) {
-      (t < larger ? large_tile : small_tile)(p, p.a_rows + row, p.c_rows + row, nullptr, panel);
+      (t < larger ? large_tile : small_tile)(p, p.a_rows + row, p.c_rows + row, nullptr, panel,
+                                             t == 0 ? ahead : 0);
       row += t < larger ? smallest + 1 : smallest;
     }
     panel += at_once;
@@ -231,11 +244,13 @@ inline void Transpose(Four v[4]) {
   v[3] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
 }
 
+// Four rows at a time: all sixteen would fall into one set of the cache when they lie a multiple of
+// 4 KiB apart.
 void ToLanes(const float* values, std::ptrdiff_t stride, int rows, std::ptrdiff_t count,
              float* lanes) {
   const std::ptrdiff_t whole = rows == kPanelFloats ? count / 4 * 4 : 0;
-  for (std::ptrdiff_t k = 0; k < whole; k += 4) {
-    for (int l = 0; l < kPanelFloats; l += 4) {
+  for (int l = 0; l < kPanelFloats; l += 4) {
+    for (std::ptrdiff_t k = 0; k < whole; k += 4) {
       Four block[4];
       for (int j = 0; j < 4; ++j) block[j] = LoadFour(values + (l + j) * stride + k);
       Transpose(block);
@@ -252,8 +267,8 @@ void ToLanes(const float* values, std::ptrdiff_t stride, int rows, std::ptrdiff_
 void FromLanes(const float* lanes, int rows, std::ptrdiff_t count, bool accumulate, float* values,
                std::ptrdiff_t stride) {
   const std::ptrdiff_t whole = rows == kPanelFloats ? count / 4 * 4 : 0;
-  for (std::ptrdiff_t k = 0; k < whole; k += 4) {
-    for (int l = 0; l < kPanelFloats; l += 4) {
+  for (int l = 0; l < kPanelFloats; l += 4) {
+    for (std::ptrdiff_t k = 0; k < whole; k += 4) {
       Four block[4];
       for (int j = 0; j < 4; ++j) block[j] = LoadFour(lanes + (k + j) * kPanelFloats + l);
       Transpose(block);

@@ -49,7 +49,8 @@ std::vector<float> Naive(const PanelProduct& p, std::vector<float> c) {
       float sum = p.bias != nullptr ? p.bias[j] : 0;
       for (int o = 0; o < p.outer; ++o) {
         for (int i = 0; i < p.inner; ++i) {
-          sum += p.a[p.a_rows[r] + o * p.a_outer + i * p.a_inner] *
+          const std::ptrdiff_t inner = p.a_places != nullptr ? p.a_places[i] : i * p.a_inner;
+          sum += p.a[p.a_rows[r] + o * p.a_outer + inner] *
                  p.b[j / 16 * p.b_panel + o * p.b_outer + i * p.b_inner + j % 16];
         }
       }
@@ -77,6 +78,12 @@ TEST_P(KernelsTest, MultiplyAgreesWithItsFormulaForAllSizesAndOptions) {
     p.b_inner = 16 + random_.Integer(0, 3);
     p.b_outer = p.b_inner * p.inner;
     p.b_panel = p.b_outer * p.outer + 16;
+    std::vector<std::ptrdiff_t> places;
+    for (int i = 0; i < p.inner; ++i) places.push_back(random_.Integer(0, 20));
+    if (random_.Bernoulli(0.3)) {
+      p.a_places = places.data();
+      p.outer = 1;
+    }
     p.c_panel = 16 + random_.Integer(0, 2);
     const std::ptrdiff_t a_size = p.a_outer * p.outer + 1;
     // Rows that overlap as those of a convolution do when accumulating, else apart.
@@ -89,7 +96,7 @@ TEST_P(KernelsTest, MultiplyAgreesWithItsFormulaForAllSizesAndOptions) {
       c_rows.push_back(r * c_step);
     }
     if (p.relu) p.accumulate = p.accumulate && c_step >= p.c_panel * panels;
-    const std::vector<float> a = Whole(static_cast<std::size_t>(a_size + 41));
+    const std::vector<float> a = Whole(static_cast<std::size_t>(a_size + 61));
     const std::vector<float> b = Whole(static_cast<std::size_t>(p.b_panel * panels + 16));
     const std::vector<float> bias = Whole(static_cast<std::size_t>(16 * panels));
     const auto before = Whole(static_cast<std::size_t>(c_step * p.rows + p.c_panel * panels + 16));
@@ -134,10 +141,14 @@ TEST_P(KernelsTest, InterleaveDividesAsFloatsDo) {
   const std::uint8_t* const frames[] = {&bytes[0], &bytes[kPixels], &bytes[2 * kPixels],
                                         &bytes[3 * kPixels]};
   std::vector<float> floats(4 * kPixels);
-  kernels().interleave_four(frames, kPixels, 255, floats.data());
-  for (std::size_t i = 0; i < kPixels; ++i) {
-    for (std::size_t c = 0; c < 4; ++c) {
-      ASSERT_EQ(floats[4 * i + c], static_cast<float>(frames[c][i]) / 255.0F);
+  std::vector<float> divisors = {255, 256, 1, 3, 1e-30F, 1e30F, 0x1.fffffep7F};
+  for (int i = 0; i < 200; ++i) divisors.push_back(static_cast<float>(random_.Uniform(0.1, 1000)));
+  for (const float divisor : divisors) {
+    kernels().interleave_four(frames, kPixels, divisor, floats.data());
+    for (std::size_t i = 0; i < kPixels; ++i) {
+      for (std::size_t c = 0; c < 4; ++c) {
+        ASSERT_EQ(floats[4 * i + c], static_cast<float>(frames[c][i]) / divisor) << divisor;
+      }
     }
   }
 }

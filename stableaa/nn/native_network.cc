@@ -20,6 +20,8 @@ namespace stableaa {
 namespace {
 
 constexpr std::ptrdiff_t kPanelSize = kPanel;
+constexpr int kPair = 2 * kPanel;
+constexpr int kPixels = 200;
 
 std::ptrdiff_t PanelsOf(std::ptrdiff_t columns) { return (columns + kPanel - 1) / kPanel; }
 
@@ -128,6 +130,11 @@ class NativeNetwork final : public Network {
       const auto out = static_cast<std::size_t>(PanelsOf(step.out.channels) * kPanelSize);
       largest_linear = std::max({largest_linear, in, out});
     }
+    for (const PlanStep& step : plan().steps) {
+      if (step.operation != Operation::kConvolution) continue;
+      packed_pixels_ = std::max(packed_pixels_, std::ptrdiff_t{RowsAtOnce(step)} * step.out.width);
+    }
+    packed_ = AlignedBuffer(static_cast<std::size_t>(threads_ * PackedSize()));
     lanes_ready_.resize(count);
     turned_output_ = AlignedBuffer(static_cast<std::size_t>(Samples()) * largest_linear);
     turned_input_ = AlignedBuffer(static_cast<std::size_t>(Samples()) * largest_linear);
@@ -406,7 +413,6 @@ class NativeNetwork final : public Network {
                       Parameters& gradients, const Worker& worker) {
     const PlanStep& step = plan().steps[index];
     const std::ptrdiff_t outputs = step.out.channels;
-    const std::ptrdiff_t groups = PanelsOf(count);
     TurnLinear(step, count, worker);
 
     const auto [first, last] = worker.Share(step.fan_in);
@@ -428,7 +434,7 @@ class NativeNetwork final : public Network {
     product.c_panel = step.fan_in * kPanelSize;
     product.rows = last - first;
     product.columns = step.out.channels;
-    product.outer = static_cast<int>(groups);
+    product.outer = static_cast<int>(PanelsOf(count));
     product.inner = kPanel;
     kernels_.multiply(product);
     if (step.input > 0) PassLinear(parameters, index, count, worker);
@@ -513,64 +519,84 @@ class NativeNetwork final : public Network {
   // A thread has some of the kernel's rows for some pairs of panels, over all samples.
   void ConvolutionWeightGradients(std::size_t index, int count, Parameters& gradients,
                                   const Worker& worker) {
-    constexpr int kPair = 2 * kPanel;
-    // Output rows at a time: about as many pixels as the first-level cache holds.
-    constexpr int kPixels = 200;
     const PlanStep& step = plan().steps[index];
     const int pairs = (step.out.channels + kPair - 1) / kPair;
     const auto [first, last] = worker.Share(pairs * step.kernel);
-    const int block = std::max(1, kPixels / step.out.width);
     float* const bias = gradients.block().data() + step.bias;
     for (int task = first; task < last; ++task) {
       if (task % step.kernel > 0) continue;
       const int begin = task / step.kernel * kPair;
       std::fill(bias + begin, bias + std::min(begin + kPair, step.out.channels), 0.0F);
     }
+    float* const packed = packed_.data() + worker.index * PackedSize();
+    const int block = RowsAtOnce(step);
     for (int n = 0; n < count; ++n) {
       for (int y = 0; y < step.out.height; y += block) {
         const int rows = std::min(block, step.out.height - y);
         for (int task = first; task < last; ++task) {
           const int begin = task / step.kernel * kPair;
-          const int columns = std::min(kPair, step.out.channels - begin);
           const int kernel_row = task % step.kernel;
-          AddWeightGradients(index, n, y, rows, kernel_row, begin, columns, gradients);
-          if (kernel_row == 0) {
-            SumRows(
-                GradientAt(step.output, n) + std::ptrdiff_t{y} * step.out.width * step.out.channels,
-                step.out.channels, std::ptrdiff_t{rows} * step.out.width, begin, begin + columns,
-                bias);
-          }
+          if (task == first || kernel_row == 0) PackGradients(step, n, y, rows, begin, packed);
+          if (kernel_row == 0) SumPacked(step, rows, begin, packed, bias);
+          AddWeightGradients(index, n, y, rows, kernel_row, begin, packed, gradients);
         }
       }
     }
   }
 
+  // Output rows at a time: about as many pixels as the first-level cache holds.
+  static int RowsAtOnce(const PlanStep& step) { return std::max(1, kPixels / step.out.width); }
+
+  std::ptrdiff_t PackedSize() const { return packed_pixels_ * kPair; }
+
+  // The gradients of two panels of filters, each panel's pixels one after another: in the output
+  // they lie a power of two apart, and would all fall into the same few sets of the cache.
+  void PackGradients(const PlanStep& step, int sample, int y, int rows, int begin, float* packed) {
+    const std::ptrdiff_t filters = step.out.channels;
+    const std::ptrdiff_t pixels = std::ptrdiff_t{rows} * step.out.width;
+    const float* const from =
+        GradientAt(step.output, sample) + std::ptrdiff_t{y} * step.out.width * filters;
+    for (std::ptrdiff_t panel = begin; panel < std::min<std::ptrdiff_t>(begin + kPair, filters);
+         panel += kPanel) {
+      const auto columns = static_cast<std::size_t>(std::min(kPanelSize, filters - panel));
+      float* to = packed + (panel - begin) * packed_pixels_;
+      for (std::ptrdiff_t i = 0; i < pixels; ++i, to += kPanel) {
+        if (columns < kPanel) std::fill_n(to, kPanel, 0.0F);
+        std::memcpy(to, from + i * filters + panel, columns * sizeof(float));
+      }
+    }
+  }
+
+  void SumPacked(const PlanStep& step, int rows, int begin, const float* packed,
+                 float* bias) const {
+    const std::ptrdiff_t pixels = std::ptrdiff_t{rows} * step.out.width;
+    for (int o = begin; o < std::min(begin + kPair, step.out.channels); o += kPanel) {
+      SumRows(packed + (o - begin) * packed_pixels_, kPanel, pixels, 0,
+              std::min(kPanel, step.out.channels - o), bias + o);
+    }
+  }
+
   // Of one kernel row and up to two panels of filters, from some output rows of one sample.
   void AddWeightGradients(std::size_t index, int sample, int y, int rows, int kernel_row, int begin,
-                          int columns, Parameters& gradients) {
+                          const float* packed, Parameters& gradients) {
     const PlanStep& step = plan().steps[index];
     const StepTables& tables = tables_[index];
     const int run = step.kernel * step.in.channels;
     const std::ptrdiff_t in_row = std::ptrdiff_t{step.in.width} * step.in.channels;
-    const std::ptrdiff_t out_row = std::ptrdiff_t{step.out.width} * step.out.channels;
     PanelProduct product;
     product.a = Value(step.input) + std::ptrdiff_t{sample} * step.in.size() +
                 (std::ptrdiff_t{y} * step.stride + kernel_row) * in_row;
     product.a_rows = tables.count_rows.data();
-    product.a_outer = step.stride * in_row;
-    product.a_inner = std::ptrdiff_t{step.stride} * step.in.channels;
-    product.b = GradientAt(step.output, sample) + y * out_row + begin;
-    product.b_panel = kPanelSize;
-    product.b_outer = out_row;
-    product.b_inner = step.out.channels;
+    product.a_places = tables.in_rows.data();
+    product.b = packed;
+    product.b_panel = packed_pixels_ * kPanel;
     product.c = gradients.block().data() + step.weight + std::ptrdiff_t{begin} * step.fan_in +
                 std::ptrdiff_t{kernel_row} * run * kPanelSize;
     product.c_rows = tables.panel_rows.data();
     product.c_panel = step.fan_in * kPanelSize;
     product.rows = run;
-    product.columns = columns;
-    product.outer = rows;
-    product.inner = step.out.width;
+    product.columns = std::min(kPair, step.out.channels - begin);
+    product.inner = rows * step.out.width;
     product.accumulate = sample > 0 || y > 0;
     kernels_.multiply(product);
   }
@@ -628,6 +654,8 @@ class NativeNetwork final : public Network {
   std::vector<char> lanes_ready_;         // in this backward pass
   AlignedBuffer turned_output_;           // gradients of a linear step with samples in lanes
   AlignedBuffer turned_input_;
+  std::ptrdiff_t packed_pixels_ = 0;  // the most that PackGradients packs
+  AlignedBuffer packed_;              // two panels of them for each thread
   std::vector<StepTables> tables_;
 };
 

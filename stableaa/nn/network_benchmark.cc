@@ -8,8 +8,8 @@
 #include "stableaa/base/random.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/nn/loss.h"
-#include "stableaa/nn/optimizer.h"
 #include "stableaa/nn/random_input.h"
+#include "stableaa/nn/sgemm.h"
 
 namespace stableaa {
 namespace {
@@ -17,13 +17,13 @@ namespace {
 // A network with all that its passes need.
 class Subject {
  public:
-  Subject(const NetworkSpec& spec, const NetworkOptions& options)
+  Subject(const NetworkSpec& spec, const NetworkOptions& options, const OptimizerOptions& optimizer)
       : plan_(std::make_shared<const Plan>(MakePlan(spec))),
         network_(CompileNetwork(plan_, options)),
         online_(plan_),
         target_(plan_),
         gradients_(plan_),
-        optimizer_(plan_, {}, options.threads),
+        optimizer_(plan_, optimizer, options.threads),
         random_(1, "bench nn"),
         states_(spec.input, options.batch, random_),
         next_states_(spec.input, options.batch, random_) {
@@ -91,11 +91,21 @@ class Subject {
 
 }  // namespace
 
+std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, const NetworkOptions& options) {
+  constexpr std::uint64_t kSgemm = std::uint64_t{3} * 2048 * 2048;
+  const Plan plan = MakePlan(spec);
+  std::uint64_t sample = 0;
+  for (const Shape& shape : plan.values) sample += static_cast<std::uint64_t>(shape.size());
+  const std::uint64_t samples = static_cast<std::uint64_t>(options.batch) + kPanel;
+  // Values, their gradients and both in lanes; three sets of parameters and two averages.
+  return sizeof(float) * (4 * sample * samples + 5 * plan.parameters + kSgemm);
+}
+
 NetworkTiming MeasureNetwork(const NetworkSpec& spec, NetworkPass pass, NetworkOptions options,
-                             double seconds) {
+                             const OptimizerOptions& optimizer, double seconds) {
   constexpr double kRoundSeconds = 0.05;  // between samples of the matrix product
   options.training = pass == NetworkPass::kTrain || pass == NetworkPass::kUpdate;
-  Subject subject(spec, options);
+  Subject subject(spec, options, optimizer);
   SgemmMeter meter(options.threads);
   meter.SampleAllSizes();
   std::vector<double> times;

@@ -3,11 +3,13 @@
 #ifndef STABLEAA_NN_NETWORK_BENCHMARK_H_
 #define STABLEAA_NN_NETWORK_BENCHMARK_H_
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stableaa/nn/network.h"
-#include "stableaa/nn/sgemm.h"
+#include "stableaa/nn/optimizer.h"
 
 namespace stableaa {
 
@@ -32,9 +34,13 @@ struct NetworkTiming {
   double sgemm_gflops = 0;  // by the same number of threads, in turns with the above
 };
 
-// options.training is set as the pass needs it. Takes about `seconds`.
+// options.training is set as the pass needs it; the optimiser is that of kUpdate. Takes about
+// `seconds`.
 NetworkTiming MeasureNetwork(const NetworkSpec& spec, NetworkPass pass, NetworkOptions options,
-                             double seconds = 2);
+                             const OptimizerOptions& optimizer = {}, double seconds = 2);
+
+// About the memory that takes.
+std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, const NetworkOptions& options);
 
 }  // namespace stableaa
 
