@@ -1,11 +1,11 @@
-// Floats that begin on a cache line, zero at first.
+// Floats that begin on a cache line, zero at first. Large ones ask for huge pages, which saves some
+// percent where memory is walked through.
 #ifndef STABLEAA_NN_ALIGNED_BUFFER_H_
 #define STABLEAA_NN_ALIGNED_BUFFER_H_
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
-#include <new>
 #include <span>
 
 namespace stableaa {
@@ -13,11 +13,7 @@ namespace stableaa {
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  explicit AlignedBuffer(std::size_t size)
-      : data_(static_cast<float*>(::operator new[](size * sizeof(float), kAlignment))),
-        size_(size) {
-    std::fill_n(data(), size_, 0.0F);
-  }
+  explicit AlignedBuffer(std::size_t size);
 
   float* data() { return data_.get(); }
   const float* data() const { return data_.get(); }
@@ -26,9 +22,8 @@ class AlignedBuffer {
   std::span<const float> span() const { return {data(), size_}; }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
   struct Free {
-    void operator()(float* pointer) const { ::operator delete[](pointer, kAlignment); }
+    void operator()(float* pointer) const { std::free(pointer); }
   };
 
   std::unique_ptr<float[], Free> data_;

@@ -31,7 +31,7 @@ namespace stableaa {
 //       a[a_rows[r] + o · a_outer + i · a_inner] · b[j/16 · b_panel + o · b_outer + i · b_inner +
 //       j%16]
 //
-// plus bias[j], plus what is there already, or its positive part, as asked. b is read in whole
+// plus bias[j]; added to what is there, or the positive part of it, as asked. b is read in whole
 // panels: up to 15 floats behind the last column have to be readable, and are not used. Rows of c
 // may overlap when accumulating.
 struct PanelProduct {
@@ -55,7 +55,7 @@ struct PanelProduct {
 
   const float* bias = nullptr;  // whole panels, or none
   bool accumulate = false;
-  bool relu = false;
+  bool relu = false;  // not with accumulate
   // All columns for one group of rows before the next, for an `a` that is larger than the caches:
   // the next group of rows is then fetched ahead. Else all rows for one group of columns, and the
   // next group of columns is.

@@ -33,10 +33,13 @@ inline void Store(float* to, Vector v) { *reinterpret_cast<Vector*>(to) = v; }
 // The last panels of a row, of which only p.columns columns exist.
 void StorePart(const PanelProduct& p, const float* results, int panel, float* c) {
   for (int j = panel * kPanelFloats; j < p.columns; ++j) {
-    float result = results[j - panel * kPanelFloats];
+    const float result = results[j - panel * kPanelFloats];
     float& to = c[j / kPanelFloats * p.c_panel + j % kPanelFloats];
-    if (p.accumulate) result += to;
-    to = p.relu && result < 0 ? 0 : result;
+    if (p.accumulate) {
+      to += result;
+    } else {
+      to = p.relu && result < 0 ? 0 : result;
+    }
   }
 }
 
@@ -58,8 +61,17 @@ void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdif
     for (int r = 0; r < R; ++r) sum[r][v] = start;
   }
   const float* row[R];
-  for (int r = 0; r < R; ++r) row[r] = p.a + a_rows[r];
+  float* out[R];
+  for (int r = 0; r < R; ++r) {
+    row[r] = p.a + a_rows[r];
+    out[r] = p.c + c_rows[r] + panel * p.c_panel;
+    for (int q = 0; q < P; ++q) __builtin_prefetch(out[r] + q * p.c_panel, 1);
+  }
 
+  const int inner = p.inner;
+  const std::ptrdiff_t a_inner = p.a_inner;
+  const std::ptrdiff_t b_inner = p.b_inner;
+  const std::ptrdiff_t b_panel = p.b_panel;
   for (int o = 0; o < p.outer; ++o) {
     std::ptrdiff_t at = o * p.a_outer;
     const float* from = b + o * p.b_outer;
@@ -67,9 +79,9 @@ void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdif
       for (int r = 0; r < R; ++r) __builtin_prefetch(p.a + next_rows[r] + at);
     }
 #pragma GCC unroll 4
-    for (int i = 0; i < p.inner; ++i) {
+    for (int i = 0; i < inner; ++i) {
       Vector column[kVectors];
-      for (int v = 0; v < kVectors; ++v) column[v] = Load(from + place(v, p.b_panel));
+      for (int v = 0; v < kVectors; ++v) column[v] = Load(from + place(v, b_panel));
       if constexpr (kPlaces) {
         at = p.a_places[i];
       } else {
@@ -79,30 +91,38 @@ void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdif
         const Vector x = row[r][at] - Vector{};
         for (int v = 0; v < kVectors; ++v) sum[r][v] += x * column[v];
       }
-      at += p.a_inner;
-      from += p.b_inner;
+      at += a_inner;
+      from += b_inner;
     }
   }
 
-  // Row after row, since rows of c may overlap when accumulating.
-  if (p.columns >= (panel + P) * kPanelFloats) {
+  const std::ptrdiff_t c_panel = p.c_panel;
+  if (p.columns < (panel + P) * kPanelFloats) {
+    for (int r = 0; r < R; ++r) {
+      float results[P * kPanelFloats];
+      for (int v = 0; v < kVectors; ++v) Store(results + v * kLanes, sum[r][v]);
+      StorePart(p, results, panel, p.c + c_rows[r]);
+    }
+  } else if (p.accumulate) {
+    // Row after row, since rows of c may overlap.
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        float* const to = p.c + c_rows[r] + panel * p.c_panel + place(v, p.c_panel);
-        Vector result = sum[r][v];
-        if (p.accumulate) result += Load(to);
-        if (p.relu) result = result < 0 ? Vector{} : result;  // NaN stays
-        Store(to, result);
+        float* const to = out[r] + place(v, c_panel);
+        Store(to, Load(to) + sum[r][v]);
       }
     }
-    return;
-  }
-  for (int r = 0; r < R; ++r) {
-    float results[P * kPanelFloats];
-    for (int v = 0; v < kVectors; ++v) Store(results + v * kLanes, sum[r][v]);
-    StorePart(p, results, panel, p.c + c_rows[r]);
+  } else {
+    const Vector least = p.relu ? Vector{} : Vector{} - __builtin_inff();
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        // NaN stays.
+        Store(out[r] + place(v, c_panel), sum[r][v] < least ? least : sum[r][v]);
+      }
+    }
   }
 }
 
