@@ -9,9 +9,10 @@ gradients (batch 256 unless given), pass act the same for one state. Prints one 
 line. PyTorch is given its best: the faster of its two memory formats, unless one is named, and of
 its two implementations of RMSprop on a CPU.
 
---against PROGRAM runs `PROGRAM bench nn --network NAME --threads N --json` in turns with PyTorch
-and prints the ratio of both medians: a machine's speed changes from minute to minute, so two
-numbers can be compared only if they come from the same stretch of time.
+--against PROGRAM runs `PROGRAM bench nn --network NAME --pass P --batch N --threads N --json` in
+turns with PyTorch and prints how many times as fast it is, by the medians: a machine's speed
+changes from minute to minute, so two numbers can be compared only if they come from the same
+stretch of time.
 
 Exits with 77 (skipped) without PyTorch.
 """
@@ -159,7 +160,8 @@ def cases_of(arguments):
 
 def program_ms(arguments):
     """Milliseconds of the same work by the program, from its JSON lines."""
-    command = [arguments.against, "bench", "nn", "--network", arguments.network, "--threads",
+    command = [arguments.against, "bench", "nn", "--network", arguments.network, "--pass",
+               arguments.which, "--batch", str(arguments.batch), "--threads",
                str(arguments.threads), "--json"]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     for line in run.stdout.splitlines():
@@ -210,7 +212,7 @@ def main():
     if ours:
         ms = statistics.median(ours)
         print(json.dumps({"peer": "stableaa", **work, "ms": round(ms, 5),
-                          "ratio": round(ms / medians[fastest], 4)}))
+                          "times_as_fast": round(medians[fastest] / ms, 3)}))
 
 
 if __name__ == "__main__":

@@ -218,7 +218,8 @@ void MultiplyRows(const PanelProduct& p, int tiles) {
   }
 }
 
-// Tiles of nearly equal height: a last one of one or two rows would leave the units idle.
+// Tiles of nearly equal height: a last one of one or two rows would leave the units idle. If there
+// are several, each has at least half of kMaxRows, so that all take the same number of panels.
 void Multiply(const PanelProduct& p) {
   const int tiles = (p.rows + kMaxRows - 1) / kMaxRows;
   if (tiles == 0) return;
@@ -323,12 +324,19 @@ double SumOfSquares(const float* values, std::ptrdiff_t count) {
   return total;
 }
 
+// Averages of what has been zero for long (dead units) come down to denormal numbers and would stay
+// there, since the smallest one times α rounds to itself. They are slow on many machines: zero.
+inline float Flush(float x) {
+  constexpr float kSmallest = 0x1p-126F;
+  return __builtin_fabsf(x) < kSmallest ? 0 : x;
+}
+
 template <bool kInside>
 void RmspropLoop(const RmspropStep& s, const float* __restrict gradient, std::ptrdiff_t count,
                  float* __restrict square, float* __restrict parameter) {
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     const float g = s.scale * gradient[i];
-    const float v = s.alpha * square[i] + s.fresh * g * g;
+    const float v = Flush(s.alpha * square[i] + s.fresh * g * g);
     square[i] = v;
     const float root = kInside ? __builtin_sqrtf(v + s.epsilon) : __builtin_sqrtf(v) + s.epsilon;
     parameter[i] -= s.learning_rate * g / root;
@@ -340,8 +348,8 @@ void CentredLoop(const RmspropStep& s, const float* __restrict gradient, std::pt
                  float* __restrict square, float* __restrict mean, float* __restrict parameter) {
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     const float g = s.scale * gradient[i];
-    const float v = s.alpha * square[i] + s.fresh * g * g;
-    const float m = s.alpha * mean[i] + s.fresh * g;
+    const float v = Flush(s.alpha * square[i] + s.fresh * g * g);
+    const float m = Flush(s.alpha * mean[i] + s.fresh * g);
     square[i] = v;
     mean[i] = m;
     // Rounding can make the variance of nearly equal gradients negative.
@@ -368,8 +376,8 @@ void Adam(const AdamStep& s, const float* __restrict gradient, std::ptrdiff_t co
           float* __restrict mean, float* __restrict square, float* __restrict parameter) {
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     const float g = s.scale * gradient[i];
-    const float m = s.beta1 * mean[i] + s.fresh1 * g;
-    const float v = s.beta2 * square[i] + s.fresh2 * g * g;
+    const float m = Flush(s.beta1 * mean[i] + s.fresh1 * g);
+    const float v = Flush(s.beta2 * square[i] + s.fresh2 * g * g);
     mean[i] = m;
     square[i] = v;
     parameter[i] -= s.step_size * m / (__builtin_sqrtf(v) * s.root_scale + s.epsilon);

@@ -20,6 +20,9 @@ namespace stableaa {
 namespace {
 
 constexpr std::ptrdiff_t kPanelSize = kPanel;
+
+// Weight gradients of convolutions: filters at a time (a tile of AVX-512 takes two panels), and
+// pixels at a time, about as many as the first-level cache holds.
 constexpr int kPair = 2 * kPanel;
 constexpr int kPixels = 200;
 
@@ -401,11 +404,10 @@ class NativeNetwork final : public Network {
     }
   }
 
-  // Columns [first, last) of the sum over `count` rows.
-  static void SumRows(const float* rows, std::ptrdiff_t stride, std::ptrdiff_t count, int first,
-                      int last, float* sums) {
+  static void AddRows(const float* rows, std::ptrdiff_t stride, std::ptrdiff_t count,
+                      std::ptrdiff_t columns, float* sums) {
     for (std::ptrdiff_t i = 0; i < count; ++i) {
-      for (int o = first; o < last; ++o) sums[o] += rows[i * stride + o];
+      for (std::ptrdiff_t o = 0; o < columns; ++o) sums[o] += rows[i * stride + o];
     }
   }
 
@@ -419,7 +421,7 @@ class NativeNetwork final : public Network {
     float* const bias = gradients.block().data() + step.bias;
     if (worker.index == 0) {
       std::fill_n(bias, outputs, 0.0F);
-      SumRows(Gradient(step.output), outputs, count, 0, step.out.channels, bias);
+      AddRows(Gradient(step.output), outputs, count, outputs, bias);
     }
     PanelProduct product;
     product.a = lanes_[static_cast<std::size_t>(step.input)].data() + first * kPanelSize;
@@ -505,8 +507,9 @@ class NativeNetwork final : public Network {
     worker.Wait();
     const auto [first, last] = worker.Share(count);
     for (int n = first; n < last; ++n) {
-      if (tables_[index].sets_gradient)
+      if (tables_[index].sets_gradient) {
         std::fill_n(GradientAt(step.input, n), step.in.size(), 0.0F);
+      }
       PassConvolution(index, n);
       if (tables_[index].completes_gradient) BackwardActivation(ProducerOf(step.input), n);
     }
@@ -544,13 +547,12 @@ class NativeNetwork final : public Network {
     }
   }
 
-  // Output rows at a time: about as many pixels as the first-level cache holds.
   static int RowsAtOnce(const PlanStep& step) { return std::max(1, kPixels / step.out.width); }
 
   std::ptrdiff_t PackedSize() const { return packed_pixels_ * kPair; }
 
-  // The gradients of two panels of filters, each panel's pixels one after another: in the output
-  // they lie a power of two apart, and would all fall into the same few sets of the cache.
+  // The gradients of two panels of filters, each panel's pixels one after another, so that one long
+  // loop goes over all of them.
   void PackGradients(const PlanStep& step, int sample, int y, int rows, int begin, float* packed) {
     const std::ptrdiff_t filters = step.out.channels;
     const std::ptrdiff_t pixels = std::ptrdiff_t{rows} * step.out.width;
@@ -571,7 +573,7 @@ class NativeNetwork final : public Network {
                  float* bias) const {
     const std::ptrdiff_t pixels = std::ptrdiff_t{rows} * step.out.width;
     for (int o = begin; o < std::min(begin + kPair, step.out.channels); o += kPanel) {
-      SumRows(packed + (o - begin) * packed_pixels_, kPanel, pixels, 0,
+      AddRows(packed + (o - begin) * packed_pixels_, kPanel, pixels,
               std::min(kPanel, step.out.channels - o), bias + o);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -194,6 +195,25 @@ TEST(Optimizer, GivesTheSameBytesForAnyNumberOfThreads) {
   }
   EXPECT_EQ(results[0], results[1]);
   EXPECT_EQ(results[0], results[2]);
+}
+
+TEST(Optimizer, AveragesOfDeadUnitsBecomeZeroAndNotDenormal) {
+  const auto plan = SmallPlan();
+  for (const OptimizerKind kind : {OptimizerKind::kRmsprop, OptimizerKind::kCentredRmsprop}) {
+    Optimizer optimizer(plan, {.kind = kind});
+    Parameters parameters(plan);
+    Parameters gradients(plan);
+    Fill(gradients, [](std::size_t) { return 1; });
+    optimizer.Step(gradients, parameters);
+    Fill(gradients, [](std::size_t) { return 0; });
+    for (int step = 0; step < 2000; ++step) optimizer.Step(gradients, parameters);
+    ByteWriter state;
+    optimizer.Save(state);
+    Optimizer fresh(plan, {.kind = kind});
+    ByteWriter zeros;
+    fresh.Save(zeros);
+    EXPECT_TRUE(std::ranges::equal(state.bytes().subspan(8), zeros.bytes().subspan(8)));
+  }
 }
 
 class OptimizerState : public testing::TestWithParam<OptimizerKind> {};

@@ -1,6 +1,7 @@
 """Compares outputs and gradients of networks with PyTorch's automatic differentiation.
 
-Usage: pytorch_crosscheck.py PROGRAM, called as `PROGRAM DIR`. It has to write for each case
+Usage: network_crosscheck.py PROGRAM, which is network_crosscheck.cc. Called as `PROGRAM DIR`, it
+writes for each case
   DIR/<case>.safetensors            weights by PyTorch's names, the spec in metadata "stableaa.spec"
   DIR/<case>.json                   {"count": n, "input": [...], "outputs": [...],
                                     "output_gradients": [...]}; frames as bytes in the order sample,
@@ -24,7 +25,7 @@ try:
     from safetensors import safe_open
     from torch import nn
 except ImportError as error:
-    print(f"pytorch_crosscheck: skipped: {error}")
+    print(f"network_crosscheck: skipped: {error}")
     sys.exit(77)
 
 TOLERANCE = 1e-5
@@ -168,13 +169,13 @@ def check_all(directory):
 
 def main():
     if len(sys.argv) != 2:
-        sys.exit("usage: pytorch_crosscheck.py PROGRAM")
+        sys.exit("usage: network_crosscheck.py PROGRAM")
     torch.set_num_threads(1)  # the networks are small
     with tempfile.TemporaryDirectory() as name:
         subprocess.run([sys.argv[1], name], check=True)
         worst_errors = check_all(pathlib.Path(name))
     if not worst_errors:
-        sys.exit("pytorch_crosscheck: the program wrote no cases")
+        sys.exit("network_crosscheck: the program wrote no cases")
     print(f"{len(worst_errors)} cases, worst {max(worst_errors):.1e} (at most {TOLERANCE:.0e})")
     sys.exit(0 if max(worst_errors) <= TOLERANCE else 1)
 
