@@ -50,14 +50,15 @@ void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdif
           const std::ptrdiff_t* next_rows, int panel, std::ptrdiff_t ahead) {
   constexpr int kVectors = P * kPerPanel;
   const float* const b = p.b + panel * p.b_panel;
-  const auto place = [](int v, std::ptrdiff_t panel_step) {
+  const auto place = [](std::ptrdiff_t v, std::ptrdiff_t panel_step) {
     return v / kPerPanel * panel_step + v % kPerPanel * kLanes;
   };
 
+  const std::ptrdiff_t first_column = std::ptrdiff_t{panel} * kPanelFloats;
   Vector sum[R][kVectors];
   for (int v = 0; v < kVectors; ++v) {
     const Vector start =
-        p.bias != nullptr ? Load(p.bias + panel * kPanelFloats + v * kLanes) : Vector{};
+        p.bias != nullptr ? Load(p.bias + first_column + place(v, kPanelFloats)) : Vector{};
     for (int r = 0; r < R; ++r) sum[r][v] = start;
   }
   const float* row[R];

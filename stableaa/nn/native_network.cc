@@ -312,8 +312,8 @@ class NativeNetwork final : public Network {
     PanelProduct product;
     product.a = Value(step.input);
     product.a_rows = tables.in_rows.data();
-    product.b = parameters.block().data() + step.weight + first * step.fan_in * kPanelSize;
     product.b_panel = step.fan_in * kPanelSize;
+    product.b = parameters.block().data() + step.weight + first * product.b_panel;
     product.c = Value(step.output) + first * kPanelSize;
     product.c_rows = tables.out_rows.data();
     product.rows = count;

@@ -161,8 +161,8 @@ dnnl::prop_kind Kind(const Context& context) {
   return context.training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
 }
 
-memory::desc Describe(memory::dims sides, memory::format_tag tag) {
-  return {std::move(sides), memory::data_type::f32, tag};
+memory::desc Describe(const memory::dims& sides, memory::format_tag tag) {
+  return {sides, memory::data_type::f32, tag};
 }
 
 // ---- Steps -------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ class ConvolutionStep : public Step {
                            ActivationAlpha(step_.activation), 0.0F);
       attributes.set_post_ops(fused);
     }
-    const dnnl::convolution_forward::primitive_desc description(
+    dnnl::convolution_forward::primitive_desc description(
         {Kind(context_), dnnl::algorithm::convolution_direct, source_, AnyWeights(),
          bias_.get_desc(), result_, Strides(), NoPadding(), NoPadding()},
         attributes, context_.engine);
@@ -341,7 +341,7 @@ class ConvolutionStep : public Step {
   // The unpacked weights, or if a primitive wants them in another order, a copy that `order` makes.
   memory OrderedWeights(const memory::desc& wanted, Call* order) const {
     if (wanted == matrix_.get_desc()) return matrix_;
-    const memory ordered(wanted, context_.engine);
+    memory ordered(wanted, context_.engine);
     *order = MakeReorder(matrix_, ordered);
     return ordered;
   }
