@@ -2,13 +2,12 @@
 // back the same. The first byte chooses between a file (even) and an override (odd).
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fuzz/accepts.h"
 #include "stableaa/base/config.h"
-#include "stableaa/base/error.h"
 
 namespace stableaa {
 namespace {
@@ -41,37 +40,29 @@ void Describe(Config& config, Options& options) {
   config.Choice("color", &options.color, {{"red", Color::kRed}, {"green", Color::kGreen}}, "");
 }
 
-// Any other exception than Error escapes and is reported.
-bool Accepts(Config& config, std::string_view text, bool as_override) {
-  try {
-    if (as_override) {
-      config.Set(text);
-    } else {
-      config.LoadText(text, "fuzz.toml");
-    }
-    return true;
-  } catch (const Error& error) {
-    if (error.kind() != Error::Kind::kBadInput) std::abort();
-    return false;
-  }
-}
-
 void Try(std::string_view text, bool as_override) {
   Options options;
   Config config;
   Describe(config, options);
   const std::string before = config.ToToml();
-  if (!Accepts(config, text, as_override)) {
-    if (config.ToToml() != before) std::abort();
+  const bool accepted = Accepts([&] {
+    if (as_override) {
+      config.Set(text);
+    } else {
+      config.LoadText(text, "fuzz.toml");
+    }
+  });
+  if (!accepted) {
+    Require(config.ToToml() == before);
     return;
   }
   Options again;
   Config reader;
   Describe(reader, again);
   reader.LoadText(config.ToToml(), "again.toml");
-  if (reader.ToToml() != config.ToToml()) std::abort();
+  Require(reader.ToToml() == config.ToToml());
   for (const ConfigKey& key : config.Keys()) reader.Set(key.key + "=" + key.value);
-  if (reader.ToToml() != config.ToToml()) std::abort();
+  Require(reader.ToToml() == config.ToToml());
 }
 
 }  // namespace

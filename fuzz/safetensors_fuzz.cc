@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/accepts.h"
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/error.h"
 #include "stableaa/nn/parameters.h"
@@ -27,23 +28,6 @@ using Bytes = std::span<const std::byte>;
 
 // Valid specs may have up to 2^28 parameters. Beyond this many none are made here.
 constexpr std::size_t kMostParameters = std::size_t{1} << 14;
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
-
-// False for BadInput in one line; any other exception is a defect.
-template <typename Work>
-bool Accepts(Work work) {
-  try {
-    work();
-    return true;
-  } catch (const Error& error) {
-    Require(error.kind() == Error::Kind::kBadInput);
-    Require(std::string_view(error.what()).find('\n') == std::string_view::npos);
-    return false;
-  }
-}
 
 // The data of each tensor within the file's end, and all of them together all of it.
 void CheckTiling(const Safetensors& file, Bytes bytes) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/accepts.h"
 #include "stableaa/anderson/accelerator.h"
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/binary_io.h"
@@ -25,22 +26,6 @@ namespace stableaa {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
-
-// False for BadInput; any other exception is a defect.
-template <typename Work>
-bool Accepts(Work work) {
-  try {
-    work();
-    return true;
-  } catch (const Error& error) {
-    Require(error.kind() == Error::Kind::kBadInput);
-    return false;
-  }
-}
 
 // True if `object` loads the bytes. What it saves then is what it read; what it saves after a
 // refusal is what it held before.

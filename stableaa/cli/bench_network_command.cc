@@ -116,7 +116,9 @@ void RunSpeed(const SpeedBench& bench) {
 
   const std::vector<SpeedCase> cases = Cases(bench);
   for (const SpeedCase& c : cases) {
-    RequireMemory("bench nn", NetworkBenchmarkBytes(BenchmarkSpec(c.network), {.batch = c.batch}),
+    RequireMemory("bench nn",
+                  NetworkBenchmarkBytes(BenchmarkSpec(c.network), c.kind,
+                                        {.batch = c.batch, .threads = c.threads}),
                   "try a smaller --batch");
   }
   if (!bench.json) {
@@ -207,9 +209,8 @@ void AddNetworkBenchCommands(CLI::App& bench) {
   nn->footer(
       "Passes: forward; train = forward and backward; update = forward by target parameters, "
       "train\n"
-      "with a loss, one RMSprop step; act = forward of one sample. Medians; about 2 s each. "
-      "GFLOP/s\n"
-      "count the network's multiplications and additions only.\n"
+      "with a loss, one step of the optimiser (keys optimizer.*); act = forward of one sample.\n"
+      "Medians; about 2 s each. GFLOP/s count the network's multiplications and additions only.\n"
       "Example: stableaa bench nn --network nature-dueling --pass update --threads 1\n");
   nn->callback([speed] { RunSpeed(*speed); });
 

@@ -308,20 +308,19 @@ void FromLanes(const float* lanes, int rows, std::ptrdiff_t count, bool accumula
   }
 }
 
-// Sixteen running sums in single precision over 1024 numbers, then double.
+// In double: the squares of large gradients, and of small ones, leave the range of floats.
 double SumOfSquares(const float* values, std::ptrdiff_t count) {
-  constexpr std::ptrdiff_t kBlock = 1024;
-  double total = 0;
-  for (std::ptrdiff_t begin = 0; begin < count; begin += kBlock) {
-    const std::ptrdiff_t size = count - begin < kBlock ? count - begin : kBlock;
-    float sums[16] = {};
-    std::ptrdiff_t i = 0;
-    for (; i + 16 <= size; i += 16) {
-      for (int l = 0; l < 16; ++l) sums[l] += values[begin + i + l] * values[begin + i + l];
+  double sums[16] = {};
+  std::ptrdiff_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    for (int l = 0; l < 16; ++l) {
+      const auto x = static_cast<double>(values[i + l]);
+      sums[l] += x * x;
     }
-    for (int l = 0; i < size; ++i, ++l) sums[l] += values[begin + i] * values[begin + i];
-    for (const float sum : sums) total += static_cast<double>(sum);
   }
+  for (int l = 0; i < count; ++i, ++l) sums[l] += static_cast<double>(values[i]) * values[i];
+  double total = 0;
+  for (const double sum : sums) total += sum;
   return total;
 }
 

@@ -189,11 +189,16 @@ TEST_P(KernelsTest, MaskReluStopsGradientsOfWhatWasNotPositive) {
 
 TEST_P(KernelsTest, SumOfSquaresIsThatOfDoubles) {
   for (const std::size_t size : {0UL, 1UL, 17UL, 1023UL, 1024UL, 5000UL}) {
-    const std::vector<float> values = Uniform(size);
-    double expected = 0;
-    for (const float value : values) expected += static_cast<double>(value) * value;
-    EXPECT_NEAR(kernels().sum_of_squares(values.data(), std::ssize(values)), expected,
-                1e-6 * expected);
+    for (const float scale : {1.0F, 1e30F, 1e-30F}) {
+      std::vector<float> values = Uniform(size);
+      double expected = 0;
+      for (float& value : values) {
+        value *= scale;
+        expected += static_cast<double>(value) * value;
+      }
+      EXPECT_NEAR(kernels().sum_of_squares(values.data(), std::ssize(values)), expected,
+                  1e-13 * expected);
+    }
   }
 }
 

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,8 +27,6 @@ constexpr std::ptrdiff_t kPanelSize = kPanel;
 // pixels at a time, about as many as the first-level cache holds.
 constexpr int kPair = 2 * kPanel;
 constexpr int kPixels = 200;
-
-std::ptrdiff_t PanelsOf(std::ptrdiff_t columns) { return (columns + kPanel - 1) / kPanel; }
 
 // One thread's part of a step.
 struct Worker {
@@ -87,7 +87,7 @@ class NativeNetwork final : public Network {
   // ---- Memory ----
 
   // Samples are rounded up to whole groups of 16, for the passes that have samples in lanes.
-  std::ptrdiff_t Samples() const { return PanelsOf(batch()) * kPanelSize; }
+  std::ptrdiff_t Samples() const { return PanelCount(batch()) * kPanelSize; }
 
   // Values between two convolutions need to be kept for the backward pass only; without one, each
   // thread has room for one sample.
@@ -118,9 +118,9 @@ class NativeNetwork final : public Network {
       passing_[v] = IsPassing(static_cast<int>(v));
       const auto samples =
           static_cast<std::size_t>(passing_[v] ? threads_ : static_cast<int>(Samples()));
-      // A panel more, since the products read whole panels.
-      values_[v] = AlignedBuffer(samples * size + kPanel);
+      values_[v] = AlignedBuffer(samples * size);
       if (training_ && v > 0) {
+        // A panel more, since the products read whole panels.
         gradients_[v] = AlignedBuffer(static_cast<std::size_t>(Samples()) * size + kPanel);
       }
     }
@@ -130,7 +130,7 @@ class NativeNetwork final : public Network {
       const auto in = static_cast<std::size_t>(step.in.size());
       AlignedBuffer& lanes = lanes_[static_cast<std::size_t>(step.input)];
       if (lanes.size() == 0) lanes = AlignedBuffer(static_cast<std::size_t>(Samples()) * in);
-      const auto out = static_cast<std::size_t>(PanelsOf(step.out.channels) * kPanelSize);
+      const auto out = static_cast<std::size_t>(PanelCount(step.out.channels) * kPanelSize);
       largest_linear = std::max({largest_linear, in, out});
     }
     for (const PlanStep& step : plan().steps) {
@@ -161,7 +161,7 @@ class NativeNetwork final : public Network {
       }
       if (training_ && step.input > 0) {
         tables.turned_weights = AlignedBuffer(
-            static_cast<std::size_t>(step.kernel * PanelsOf(run) * out_size * kPanelSize));
+            static_cast<std::size_t>(step.kernel * PanelCount(run) * out_size * kPanelSize));
       }
     } else if (step.operation == Operation::kLinear) {
       for (std::ptrdiff_t n = 0; n < batch(); ++n) {
@@ -307,7 +307,7 @@ class NativeNetwork final : public Network {
     const PlanStep& step = plan().steps[index];
     const StepTables& tables = tables_[index];
     const int outputs = step.out.channels;
-    const auto [first, last] = worker.Share(static_cast<int>(PanelsOf(outputs)));
+    const auto [first, last] = worker.Share(static_cast<int>(PanelCount(outputs)));
     if (first == last) return;
     PanelProduct product;
     product.a = Value(step.input);
@@ -436,7 +436,7 @@ class NativeNetwork final : public Network {
     product.c_panel = step.fan_in * kPanelSize;
     product.rows = last - first;
     product.columns = step.out.channels;
-    product.outer = static_cast<int>(PanelsOf(count));
+    product.outer = static_cast<int>(PanelCount(count));
     product.inner = kPanel;
     kernels_.multiply(product);
     if (step.input > 0) PassLinear(parameters, index, count, worker);
@@ -448,8 +448,8 @@ class NativeNetwork final : public Network {
     const auto input = static_cast<std::size_t>(step.input);
     const std::ptrdiff_t in = step.fan_in;
     const std::ptrdiff_t out = step.out.channels;
-    const std::ptrdiff_t padded = PanelsOf(out) * kPanelSize;
-    const auto [first, last] = worker.Share(static_cast<int>(PanelsOf(count)));
+    const std::ptrdiff_t padded = PanelCount(out) * kPanelSize;
+    const auto [first, last] = worker.Share(static_cast<int>(PanelCount(count)));
     for (std::ptrdiff_t g = first; g < last; ++g) {
       const int rows = static_cast<int>(std::min(kPanelSize, count - g * kPanelSize));
       if (!lanes_ready_[input]) {
@@ -471,7 +471,7 @@ class NativeNetwork final : public Network {
                   const Worker& worker) {
     const PlanStep& step = plan().steps[index];
     const std::ptrdiff_t in = step.fan_in;
-    const std::ptrdiff_t padded = PanelsOf(step.out.channels) * kPanelSize;
+    const std::ptrdiff_t padded = PanelCount(step.out.channels) * kPanelSize;
     const auto [first, last] = worker.Share(step.fan_in);
     PanelProduct product;
     product.a = parameters.block().data() + step.weight + first * kPanelSize;
@@ -484,13 +484,13 @@ class NativeNetwork final : public Network {
     product.c_rows = tables_[index].panel_rows.data();
     product.c_panel = in * kPanelSize;
     product.rows = last - first;
-    product.columns = static_cast<int>(PanelsOf(count) * kPanelSize);
-    product.outer = static_cast<int>(PanelsOf(step.out.channels));
+    product.columns = static_cast<int>(PanelCount(count) * kPanelSize);
+    product.outer = static_cast<int>(PanelCount(step.out.channels));
     product.inner = std::min(kPanel, step.out.channels);
     product.rows_first = true;
     kernels_.multiply(product);
 
-    for (std::ptrdiff_t g = 0; g < PanelsOf(count); ++g) {
+    for (std::ptrdiff_t g = 0; g < PanelCount(count); ++g) {
       const int rows = static_cast<int>(std::min(kPanelSize, count - g * kPanelSize));
       kernels_.from_lanes(product.c + g * product.c_panel, rows, last - first,
                           !tables_[index].sets_gradient,
@@ -617,7 +617,7 @@ class NativeNetwork final : public Network {
         const auto lanes = static_cast<int>(std::min(kPanelSize, filters - o));
         for (std::ptrdiff_t r = 0; r < run; r += kPanel) {
           float* const to =
-              turned + (row * PanelsOf(run) + r / kPanel) * filters * kPanel + o * kPanel;
+              turned + (row * PanelCount(run) + r / kPanel) * filters * kPanel + o * kPanel;
           kernels_.to_lanes(panel + r * kPanel, kPanel,
                             static_cast<int>(std::min(kPanelSize, run - r)), lanes, to);
         }
@@ -639,7 +639,7 @@ class NativeNetwork final : public Network {
     product.inner = step.out.channels;
     product.accumulate = true;
     for (int row = 0; row < step.kernel; ++row) {
-      product.b = tables.turned_weights.data() + row * PanelsOf(run) * step.out.channels * kPanel;
+      product.b = tables.turned_weights.data() + row * PanelCount(run) * step.out.channels * kPanel;
       product.c =
           GradientAt(step.input, sample) + std::ptrdiff_t{row} * step.in.width * step.in.channels;
       kernels_.multiply(product);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stableaa/base/error.h"
+#include "stableaa/base/machine.h"
 #include "stableaa/base/nearest_name.h"
 #include "stableaa/nn/backends.h"
 
@@ -79,15 +80,43 @@ void Network::Backward(const Parameters& parameters, std::span<const float> outp
 }
 
 void Network::CheckParameters(const Parameters& parameters) const {
-  if (&parameters.plan() != plan_.get() && !(parameters.plan().spec == plan_->spec)) {
+  if (!parameters.IsOf(*plan_)) {
     throw BadInput("network: the parameters are of another network");
   }
+}
+
+std::uint64_t NetworkBytes(const Plan& plan, const NetworkOptions& options) {
+  const auto batch = static_cast<std::uint64_t>(options.batch) + kPanel;
+  const auto threads = static_cast<std::uint64_t>(options.threads);
+  std::uint64_t floats = 0;
+  for (const Shape& shape : plan.values) {
+    const auto size = static_cast<std::uint64_t>(shape.size());
+    if (options.training) {
+      floats += 2 * batch * size;  // and the gradient
+    } else {
+      floats += (shape.is_vector ? batch : threads) * size;
+    }
+  }
+  std::uint64_t largest = 0;
+  for (const PlanStep& step : plan.steps) {
+    if (step.operation != Operation::kLinear) continue;
+    const auto in = static_cast<std::uint64_t>(step.in.size());
+    if (options.training) {
+      floats += batch * in;  // samples in lanes
+      largest = std::max({largest, in, static_cast<std::uint64_t>(step.out.size())});
+    } else if (!step.in.is_vector) {
+      floats += batch * in;  // what convolutions leave
+    }
+  }
+  return sizeof(float) * (floats + 2 * batch * largest);
 }
 
 std::unique_ptr<Network> CompileNetwork(std::shared_ptr<const Plan> plan,
                                         const NetworkOptions& options) {
   CheckRange("batch", options.batch, kMaxBatch);
   CheckRange("threads", options.threads, kMaxThreads);
+  RequireMemory(fmt::format("a network for {} samples", options.batch),
+                NetworkBytes(*plan, options), "try a smaller batch");
   std::vector<std::string> names;
   for (const RegisteredBackend& backend : Registered()) {
     if (backend.description.name == options.backend) {

@@ -83,9 +83,12 @@ class Network {
   int forward_count_ = 0;
 };
 
-// Throws BadInput for bad options.
+// Throws BadInput for bad options, WorkFailed if the memory is not there.
 std::unique_ptr<Network> CompileNetwork(std::shared_ptr<const Plan> plan,
                                         const NetworkOptions& options);
+
+// About the memory that the default backend takes for it, parameters not included.
+std::uint64_t NetworkBytes(const Plan& plan, const NetworkOptions& options);
 
 struct NetworkBackend {
   std::string name;

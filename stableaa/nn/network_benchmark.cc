@@ -89,22 +89,28 @@ class Subject {
   std::vector<int> chosen_;
 };
 
+bool NeedsTraining(NetworkPass pass) {
+  return pass == NetworkPass::kTrain || pass == NetworkPass::kUpdate;
+}
+
 }  // namespace
 
-std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, const NetworkOptions& options) {
+std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, NetworkPass pass,
+                                    NetworkOptions options) {
   constexpr std::uint64_t kSgemm = std::uint64_t{3} * 2048 * 2048;
   const Plan plan = MakePlan(spec);
-  std::uint64_t sample = 0;
-  for (const Shape& shape : plan.values) sample += static_cast<std::uint64_t>(shape.size());
-  const std::uint64_t samples = static_cast<std::uint64_t>(options.batch) + kPanel;
-  // Values, their gradients and both in lanes; three sets of parameters and two averages.
-  return sizeof(float) * (4 * sample * samples + 5 * plan.parameters + kSgemm);
+  options.training = NeedsTraining(pass);
+  const auto input = static_cast<std::uint64_t>(spec.input.shape.size()) *
+                     (spec.input.is_vector() ? sizeof(float) : 1);
+  // Three sets of parameters, two averages of the optimiser, states and next states.
+  return NetworkBytes(plan, options) + sizeof(float) * (5 * plan.parameters + kSgemm) +
+         2 * input * static_cast<std::uint64_t>(options.batch);
 }
 
 NetworkTiming MeasureNetwork(const NetworkSpec& spec, NetworkPass pass, NetworkOptions options,
                              const OptimizerOptions& optimizer, double seconds) {
   constexpr double kRoundSeconds = 0.05;  // between samples of the matrix product
-  options.training = pass == NetworkPass::kTrain || pass == NetworkPass::kUpdate;
+  options.training = NeedsTraining(pass);
   Subject subject(spec, options, optimizer);
   SgemmMeter meter(options.threads);
   meter.SampleAllSizes();

@@ -40,7 +40,8 @@ NetworkTiming MeasureNetwork(const NetworkSpec& spec, NetworkPass pass, NetworkO
                              const OptimizerOptions& optimizer = {}, double seconds = 2);
 
 // About the memory that takes.
-std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, const NetworkOptions& options);
+std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, NetworkPass pass,
+                                    NetworkOptions options);
 
 }  // namespace stableaa
 

@@ -5,6 +5,8 @@
 // in the other, which limits what can be asked of the gradients. Exact: sparse whole numbers of
 // which every sum fits a float, so that any order of summation gives the same bits and not a single
 // bit may differ (for networks of ReLU, power-of-two divisors and power-of-two numbers of actions).
+// Where an ELU's result has rounded to -1 the backends, which keep results only, take its gradient
+// for zero and not for the tiny number that it is.
 #ifndef STABLEAA_NN_NETWORK_CHECK_H_
 #define STABLEAA_NN_NETWORK_CHECK_H_
 
@@ -50,8 +52,9 @@ struct CheckedBackend {
 std::vector<NetworkDifference> CompareWithReference(const NetworkCase& network_case,
                                                     const std::vector<CheckedBackend>& backends);
 
-// The 2-norm of all gradients by the reference: a check of zeros would prove nothing.
-double GradientNormOfReference(const NetworkCase& network_case);
+// The same case with the first seed, from its own on, for which no tensor's gradient is all zero (a
+// check of zeros would prove nothing). Throws WorkFailed if there is none among the next hundred.
+NetworkCase WithGradients(NetworkCase network_case);
 
 bool IsWithin(const NetworkDifference& difference, const NetworkTolerance& tolerance);
 

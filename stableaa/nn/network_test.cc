@@ -52,17 +52,18 @@ TEST(Backends, AgreeOnAGridOfShapes) {
   std::uint64_t seed = 1;
   for (const int channels : {1, 3, 4, 20}) {
     for (const int filters : {1, 7, 16, 33}) {
-      for (const auto& [kernel, stride] : {std::pair(1, 1), {3, 1}, {2, 3}, {5, 2}, {6, 1}}) {
-        const int batch = std::vector{1, 5, 31}[seed % 3];
+      for (const auto& [kernel, stride] :
+           {std::pair(1, 1), {1, 2}, {3, 1}, {2, 3}, {5, 2}, {6, 1}}) {
+        const int batch = seed % 24 == 0 ? 257 : std::vector{1, 5, 31}[seed % 3];
         NetworkSpec spec{.input = FrameInput(channels, 6 + static_cast<int>(seed % 5), 7, 1),
                          .layers = {Convolution(filters, kernel, stride), Relu(), Flatten(),
                                     Linear(1 + static_cast<int>(seed % 40))}};
-        cases.push_back({.name = ToText(spec),
-                         .spec = spec,
-                         .batch = batch,
-                         .count = batch,
-                         .exact = true,
-                         .seed = seed++});
+        cases.push_back(WithGradients({.name = ToText(spec),
+                                       .spec = spec,
+                                       .batch = batch,
+                                       .count = batch,
+                                       .exact = true,
+                                       .seed = seed++}));
       }
     }
   }
@@ -71,23 +72,16 @@ TEST(Backends, AgreeOnAGridOfShapes) {
       for (const int batch : {1, 31, 257}) {
         const NetworkSpec spec{.input = VectorInput(inputs),
                                .layers = {Linear(outputs), Relu(), Linear(3)}};
-        cases.push_back({.name = ToText(spec),
-                         .spec = spec,
-                         .batch = batch,
-                         .count = batch,
-                         .exact = true,
-                         .seed = seed++});
+        cases.push_back(WithGradients({.name = ToText(spec),
+                                       .spec = spec,
+                                       .batch = batch,
+                                       .count = batch,
+                                       .exact = true,
+                                       .seed = seed++}));
       }
     }
   }
-  ExpectAgreement(cases, {{"native", 1}, {"onednn", 1}});
-}
-
-// Guards the checks above: numbers that were all zero would agree too.
-TEST(NetworkCheck, HasGradientsToCompare) {
-  for (const NetworkCase& c : OddCases()) {
-    EXPECT_GT(GradientNormOfReference(c), 0) << c.name << (c.exact ? ", exact" : ", rounded");
-  }
+  ExpectAgreement(cases, {{"native", 1}, {"native", 3}, {"onednn", 1}});
 }
 
 class NetworkOf : public testing::TestWithParam<std::string> {
@@ -234,8 +228,38 @@ TEST(Network, ShowsNaNsInsteadOfHidingThem) {
   }
 }
 
+TEST_P(NetworkOf, RunsWithinAParallelRegionOfTheCaller) {
+  const auto plan = PlanOf(ToText(NamedSpec("minatar", 6)));
+  RandomStream random(9, "network_test");
+  Parameters parameters(plan);
+  parameters.Initialise(random);
+  const RandomInput input(plan->spec.input, 8, random);
+  const Pass expected = RunPass(*CompileNetwork(plan, Options(8)), parameters, input.view());
+  int differences = 0;
+#pragma omp parallel num_threads(2) reduction(+ : differences)
+  {
+    const auto network = CompileNetwork(plan, Options(8));
+    if (RunPass(*network, parameters, input.view()) != expected) ++differences;
+  }
+  EXPECT_EQ(differences, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, NetworkOf, testing::Values("native", "onednn", "reference"),
                          [](const auto& test) { return test.param; });
+
+// oneDNN 2.6 wrote beyond its scratch memory here.
+TEST(OnednnNetwork, SurvivesStridedKernelsOfOnePixel) {
+  for (const int channels : {3, 4}) {
+    NetworkSpec spec{.input = FrameInput(channels, 8, 12, 1),
+                     .layers = {Convolution(16, 1, 2), Relu(), Flatten(), Linear(4)}};
+    for (int i = 0; i < 30; ++i) {
+      const auto found = CompareWithReference(
+          {.name = "strided", .spec = spec, .batch = 21, .count = 21, .exact = true},
+          {{"onednn", 1}});
+      ASSERT_EQ(found[0].gradients, 0);
+    }
+  }
+}
 
 TEST(NativeNetwork, GivesTheSameBytesForAnyNumberOfThreadsAndAnyBatch) {
   const auto plan = PlanOf(

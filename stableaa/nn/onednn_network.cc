@@ -28,26 +28,13 @@
 #include "stableaa/base/error.h"
 #include "stableaa/nn/aligned_buffer.h"
 #include "stableaa/nn/backends.h"
+#include "stableaa/nn/openmp_threads.h"
 
 namespace stableaa {
 namespace {
 
 using dnnl::memory;
 using Index = std::int64_t;
-
-// oneDNN takes its thread count from OpenMP's setting for the calling thread.
-class ThreadCount {
- public:
-  explicit ThreadCount(int threads) : previous_(omp_get_max_threads()) {
-    omp_set_num_threads(threads);
-  }
-  ~ThreadCount() { omp_set_num_threads(previous_); }
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
-
- private:
-  int previous_;
-};
 
 // What the steps of one network share.
 struct Context {
@@ -79,7 +66,6 @@ void ParallelFor(int threads, Index n, const Work& work) {
 
 // ---- Panels ------------------------------------------------------------------------------------
 
-Index PanelCount(Index outputs) { return (outputs + kPanel - 1) / kPanel; }
 Index PanelWidth(Index outputs, Index panel) {
   return std::min<Index>(kPanel, outputs - panel * kPanel);
 }
@@ -260,7 +246,12 @@ class ConvolutionStep : public Step {
   memory::dims WeightSides() const {
     return {step_.out.channels, step_.in.channels, step_.kernel, step_.kernel};
   }
-  memory::desc AnyWeights() const { return Describe(WeightSides(), memory::format_tag::any); }
+  // The order that oneDNN likes best, but for strided 1×1 kernels: those of oneDNN 2.6 overrun
+  // their scratch memory in the weights' gradient. They do not take plain weights.
+  memory::desc AnyWeights() const {
+    const bool is_broken = step_.kernel == 1 && step_.stride > 1;
+    return Describe(WeightSides(), is_broken ? memory::format_tag::hwio : memory::format_tag::any);
+  }
   static memory::dims NoPadding() { return {0, 0}; }
   memory::dims Strides() const { return {step_.stride, step_.stride}; }
 
@@ -430,7 +421,9 @@ class LinearStep : public Step {
   void ForEachPiece(const Work& work) {
     ParallelFor(context_.threads, (Inputs() + piece_ - 1) / piece_, [&](Index i) {
       const Index from = i * piece_;
-      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+      // One thread may be any of a team that is not ours.
+      const auto thread =
+          static_cast<std::size_t>(context_.threads == 1 ? 0 : omp_get_thread_num());
       return work(from, std::min(piece_, Inputs() - from), pieces_[thread].data());
     });
   }
@@ -527,9 +520,9 @@ class OnednnNetwork : public Network {
  public:
   OnednnNetwork(std::shared_ptr<const Plan> plan_to_run, const NetworkOptions& options)
       : Network(std::move(plan_to_run), options) {
-    const ThreadCount threads(options.threads);
     context_.batch = options.batch;
-    context_.threads = options.threads;
+    context_.threads = GrantedThreads(options.threads);
+    const OpenmpThreads threads(context_.threads);
     context_.training = options.training;
     MakeValues();
     MakeSteps();
@@ -541,7 +534,7 @@ class OnednnNetwork : public Network {
  protected:
   void RunForward(const Parameters& parameters, const NetworkInput& input,
                   std::span<float> outputs) override {
-    const ThreadCount threads(context_.threads);
+    const OpenmpThreads threads(context_.threads);
     TakeInput(input);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       Translated(plan().steps[i],
@@ -552,7 +545,7 @@ class OnednnNetwork : public Network {
 
   void RunBackward(const Parameters& parameters, int count, std::span<const float> output_gradients,
                    Parameters& gradients) override {
-    const ThreadCount threads(context_.threads);
+    const OpenmpThreads threads(context_.threads);
     std::ranges::copy(output_gradients, context_.gradients.back().data());
     for (std::size_t i = steps_.size(); i-- > 0;) {
       Translated(plan().steps[i], [&] {

@@ -9,7 +9,9 @@
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/config.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/nn/kernels.h"
+#include "stableaa/nn/network.h"
 
 namespace stableaa {
 namespace {
@@ -33,11 +35,11 @@ void ForEachBlock(int threads, std::ptrdiff_t count, const Work& work) {
   for (std::ptrdiff_t block = 0; block < blocks; ++block) one(block);
 }
 
-void CheckNetwork(const Plan& plan, const Parameters& parameters) {
-  if (&parameters.plan() != &plan && !(parameters.plan().spec == plan.spec)) {
-    throw BadInput("optimizer: the parameters are of another network");
-  }
-}
+// Longer than the text of any valid spec.
+constexpr std::size_t kMaxSpecText = std::size_t{1} << 16;
+
+// More updates than anyone makes, and few enough to count on.
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
 }  // namespace
 
@@ -73,8 +75,9 @@ void Describe(Config& config, OptimizerOptions& options) {
 Optimizer::Optimizer(std::shared_ptr<const Plan> plan, const OptimizerOptions& options, int threads)
     : plan_(std::move(plan)), options_(options), threads_(threads), square_(plan_) {
   options_.Validate();
-  if (threads < 1 || threads > 1024) {
-    throw BadInput(fmt::format("optimizer: threads has to be 1 to 1024, found {}", threads));
+  if (threads < 1 || threads > kMaxThreads) {
+    throw BadInput(
+        fmt::format("optimizer: threads has to be 1 to {}, found {}", kMaxThreads, threads));
   }
   if (options_.kind != OptimizerKind::kRmsprop) mean_ = std::make_unique<Parameters>(plan_);
   block_sums_.resize((plan_->parameters + kBlock - 1) / kBlock);
@@ -92,8 +95,12 @@ double Optimizer::GradientNorm(const Parameters& gradients) {
 }
 
 OptimizerReport Optimizer::Step(const Parameters& gradients, Parameters& parameters) {
-  CheckNetwork(*plan_, gradients);
-  CheckNetwork(*plan_, parameters);
+  if (!gradients.IsOf(*plan_) || !parameters.IsOf(*plan_)) {
+    throw BadInput("optimizer: the parameters are of another network");
+  }
+  if (&gradients == &parameters) {
+    throw BadInput("optimizer: gradients and parameters are the same");
+  }
   OptimizerReport report;
   float scale = 1;
   if (options_.max_gradient_norm > 0) {
@@ -148,19 +155,31 @@ OptimizerReport Optimizer::Step(const Parameters& gradients, Parameters& paramet
 }
 
 void Optimizer::Save(ByteWriter& out) const {
+  out.U8(static_cast<std::uint8_t>(options_.kind));
+  out.Text(ToText(plan_->spec));
   out.I64(steps_);
   square_.Save(out);
   if (mean_ != nullptr) mean_->Save(out);
 }
 
 void Optimizer::Load(ByteReader& in) {
+  if (in.U8() != static_cast<std::uint8_t>(options_.kind)) {
+    throw in.Wrong("expected the state of an optimiser of the same kind");
+  }
+  const std::string expected = ToText(plan_->spec);
+  if (const std::string spec = in.Text(kMaxSpecText); spec != expected) {
+    throw in.Wrong(fmt::format("expected an optimiser of the network {}, found one of {}",
+                               Shorten(expected, 300), Shorten(spec, 300)));
+  }
   const std::int64_t steps = in.I64();
-  if (steps < 0) throw in.Wrong(fmt::format("expected a number of updates, found {}", steps));
+  if (steps < 0 || steps > kMostSteps) {
+    throw in.Wrong(fmt::format("expected a number of updates, found {}", steps));
+  }
   // All is read before anything is kept.
   Parameters square(plan_);
   square.Load(in);
-  if (!std::ranges::all_of(square.block(), [](float v) { return v >= 0 && std::isfinite(v); })) {
-    throw in.Wrong("expected averages of squares, found a negative or non-finite number");
+  if (!std::ranges::all_of(square.block(), [](float v) { return !(v < 0); })) {
+    throw in.Wrong("expected averages of squares, found a negative number");
   }
   if (mean_ != nullptr) mean_->Load(in);
   square_ = std::move(square);

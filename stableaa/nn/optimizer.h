@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "stableaa/nn/aligned_buffer.h"
 #include "stableaa/nn/parameters.h"
@@ -61,7 +62,7 @@ struct OptimizerReport {
 // Not thread-safe. Takes its memory at construction.
 class Optimizer {
  public:
-  // `threads` share the loops, [1, 1024]; results do not depend on it.
+  // `threads` share the loops, [1, kMaxThreads]; results do not depend on it.
   Optimizer(std::shared_ptr<const Plan> plan, const OptimizerOptions& options, int threads = 1);
 
   // One update. When clipping, throws WorkFailed, changing nothing, if the norm is not finite.

@@ -212,7 +212,9 @@ TEST(Optimizer, AveragesOfDeadUnitsBecomeZeroAndNotDenormal) {
     Optimizer fresh(plan, {.kind = kind});
     ByteWriter zeros;
     fresh.Save(zeros);
-    EXPECT_TRUE(std::ranges::equal(state.bytes().subspan(8), zeros.bytes().subspan(8)));
+    const std::size_t behind_steps = 1 + 8 + ToText(plan->spec).size() + 8;
+    EXPECT_TRUE(std::ranges::equal(state.bytes().subspan(behind_steps),
+                                   zeros.bytes().subspan(behind_steps)));
   }
 }
 
@@ -261,6 +263,35 @@ INSTANTIATE_TEST_SUITE_P(All, OptimizerState,
                          testing::Values(OptimizerKind::kRmsprop, OptimizerKind::kCentredRmsprop,
                                          OptimizerKind::kAdam));
 
+TEST(SavedOptimizer, OfAnotherKindOrNetworkIsRefused) {
+  const auto plan = SmallPlan();
+  const auto relu =
+      std::make_shared<const Plan>(MakePlan(ParseSpec("vector(3) linear(20) relu linear(2)")));
+  const Optimizer adam(plan, {.kind = OptimizerKind::kAdam});
+  ByteWriter out;
+  adam.Save(out);
+  Optimizer rmsprop(plan, {});
+  Optimizer centred(plan, {.kind = OptimizerKind::kCentredRmsprop});
+  Optimizer elsewhere(relu, {.kind = OptimizerKind::kAdam});
+  for (Optimizer* other : {&rmsprop, &centred, &elsewhere}) {
+    ByteReader in(out.bytes(), "state");
+    EXPECT_THROW(other->Load(in), Error);
+  }
+}
+
+TEST(SavedOptimizer, WithAnImpossibleNumberOfUpdatesIsRefused) {
+  const auto plan = SmallPlan();
+  Optimizer optimizer(plan, {});
+  ByteWriter out;
+  optimizer.Save(out);
+  for (const int high : {0x7F, 0xFF}) {
+    std::vector<std::byte> bytes(out.bytes().begin(), out.bytes().end());
+    bytes[1 + 8 + ToText(plan->spec).size() + 7] = static_cast<std::byte>(high);
+    ByteReader in(bytes, "state");
+    EXPECT_THROW(optimizer.Load(in), Error);
+  }
+}
+
 TEST(Optimizer, RefusesOptionsOutOfRangeAndOtherNetworks) {
   const auto plan = SmallPlan();
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -277,6 +308,7 @@ TEST(Optimizer, RefusesOptionsOutOfRangeAndOtherNetworks) {
   Parameters others(other);
   EXPECT_THROW(optimizer.Step(others, mine), Error);
   EXPECT_THROW(optimizer.Step(mine, others), Error);
+  EXPECT_THROW(optimizer.Step(mine, mine), Error);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ void Check(const Plan& plan, const ParameterTensor& tensor, std::size_t size) {
         fmt::format("tensor {}: expected {} values, found {}", tensor.name, tensor.size(), size));
   }
   const bool known =
-      tensor.step < plan.steps.size() &&
+      tensor.step < plan.steps.size() && plan.steps[tensor.step].has_parameters() &&
       tensor == (tensor.is_bias ? BiasOf(plan, tensor.step) : WeightOf(plan, tensor.step));
   if (!known) throw BadInput(fmt::format("tensor {} is of another network", tensor.name));
 }
@@ -88,7 +88,7 @@ Parameters::Parameters(std::shared_ptr<const Plan> plan)
     : plan_(std::move(plan)), block_(plan_->parameters) {}
 
 void Parameters::CopyFrom(const Parameters& other) {
-  if (plan_ != other.plan_ && !(plan_->spec == other.plan_->spec)) {
+  if (!other.IsOf(*plan_)) {
     throw BadInput("parameters of another network cannot be copied");
   }
   std::memcpy(block_.data(), other.block_.data(), block_.size() * sizeof(float));

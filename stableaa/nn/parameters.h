@@ -33,6 +33,9 @@ class ByteWriter;
 class RandomStream;
 
 inline constexpr int kPanel = 16;
+inline constexpr std::int64_t PanelCount(std::int64_t outputs) {
+  return (outputs + kPanel - 1) / kPanel;
+}
 
 // A tensor as the outside knows it.
 struct ParameterTensor {
@@ -49,6 +52,9 @@ class Parameters {
  public:
   // All zero.
   explicit Parameters(std::shared_ptr<const Plan> plan);
+
+  // True if they belong to a network of this plan or an equal one.
+  bool IsOf(const Plan& plan) const { return plan_.get() == &plan || plan_->spec == plan.spec; }
 
   // Both must be of equal specs. A memcpy.
   void CopyFrom(const Parameters& other);

@@ -72,6 +72,17 @@ TEST(ParameterTensors, HaveTheNamesAndShapesOfPyTorch) {
                                              "advantage.0.weight 5 400", "advantage.0.bias 5"}));
 }
 
+TEST(Parameters, RefuseTensorsThatTheNetworkLacks) {
+  const auto plan =
+      std::make_shared<const Plan>(MakePlan(ParseSpec("vector(4) dueling{linear(1) | linear(3)}")));
+  Parameters parameters(plan);
+  std::vector<float> three(3, 1);
+  EXPECT_THROW(parameters.Set({.name = ".bias", .shape = {3}, .step = 2, .is_bias = true}, three),
+               Error);
+  EXPECT_THROW(parameters.Get({.name = "value.0.bias", .shape = {3}, .step = 9}, three), Error);
+  for (const float value : parameters.block()) EXPECT_EQ(value, 0);
+}
+
 TEST(Parameters, AreZeroAtFirst) {
   EXPECT_EQ(std::ranges::count(Parameters(PlanOf(kSpec)).block(), 0.0F),
             static_cast<std::ptrdiff_t>(PlanOf(kSpec)->parameters));

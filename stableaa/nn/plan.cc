@@ -16,10 +16,10 @@ namespace {
 // Far above any network this library is for, and low enough that no product below overflows.
 constexpr int kMaxSide = 4096;
 constexpr int kMaxUnits = 65536;
+constexpr double kMinDivisor = 1e-30;
+constexpr double kMaxDivisor = 1e30;
 constexpr std::int64_t kMaxValue = std::int64_t{1} << 24;       // numbers in one value
 constexpr std::int64_t kMaxParameters = std::int64_t{1} << 28;  // 1 GiB of floats
-
-std::int64_t RoundUp(std::int64_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
 
 std::string Describe(const Shape& shape) {
   return shape.is_vector
@@ -67,15 +67,18 @@ class PlanMaker {
       }
       return;
     }
-    const auto in_range = [](int side) { return side >= 1 && side <= kMaxSide; };
-    if (!in_range(shape.channels) || !in_range(shape.height) || !in_range(shape.width) ||
-        std::int64_t{shape.channels} * shape.height * shape.width > kMaxValue) {
+    for (const int side : {shape.channels, shape.height, shape.width}) {
+      if (side >= 1 && side <= kMaxSide) continue;
       throw fail(fmt::format("expected channels, height and width of 1 to {}, found {}, {} and {}",
                              kMaxSide, shape.channels, shape.height, shape.width));
     }
-    if (!(input.divisor > 0) || !std::isfinite(input.divisor) || input.divisor > 1e30 ||
-        input.divisor < 1e-30) {
-      throw fail(fmt::format("expected a divisor above 0, found {}", input.divisor));
+    if (std::int64_t{shape.channels} * shape.height * shape.width > kMaxValue) {
+      throw fail(fmt::format("expected at most {} numbers, found {}×{}×{}", kMaxValue,
+                             shape.channels, shape.height, shape.width));
+    }
+    if (!(input.divisor >= kMinDivisor && input.divisor <= kMaxDivisor)) {
+      throw fail(fmt::format("expected a divisor of {} to {}, found {}", kMinDivisor, kMaxDivisor,
+                             input.divisor));
     }
   }
 
@@ -171,7 +174,7 @@ class PlanMaker {
   }
 
   Place AddParameters(PlanStep step, std::int64_t fan_in) {
-    const std::int64_t outputs = RoundUp(step.out.channels);
+    const std::int64_t outputs = PanelCount(step.out.channels) * kPanel;
     const std::int64_t out_size =
         std::int64_t{step.out.channels} * step.out.height * step.out.width;
     const auto used = static_cast<std::int64_t>(plan_.parameters);

@@ -12,6 +12,7 @@
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/random.h"
+#include "stableaa/nn/message_test.h"
 #include "stableaa/nn/parameters.h"
 
 namespace stableaa {
@@ -489,16 +490,6 @@ TEST(ReferenceBackend, ThreadsChangeNothing) {
 }
 
 // --- arguments, checked for all backends alike
-
-std::string MessageOf(const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(CompileNetwork, RefusesOptionsOutOfRange) {
   const auto plan = PlanOf("vector(2) linear(1)");

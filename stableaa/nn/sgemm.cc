@@ -1,7 +1,6 @@
 #include "stableaa/nn/sgemm.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "stableaa/base/error.h"
 #include "stableaa/base/median.h"
 #include "stableaa/base/stopwatch.h"
+#include "stableaa/nn/openmp_threads.h"
 
 namespace stableaa {
 namespace {
@@ -23,7 +23,7 @@ AlignedBuffer Filled(std::size_t size) {
 }  // namespace
 
 SgemmMeter::SgemmMeter(int threads)
-    : threads_(threads), sizes_{{{.n = 512}, {.n = 1024}, {.n = 2048}}} {}
+    : threads_(GrantedThreads(threads)), sizes_{{{.n = 512}, {.n = 1024}, {.n = 2048}}} {}
 
 void SgemmMeter::Sample() {
   Run(sizes_[0]);
@@ -56,14 +56,11 @@ void SgemmMeter::Run(Size& size) {
 }
 
 double SgemmMeter::Multiply(int n) {
-  // oneDNN takes its thread count from OpenMP's setting for the calling thread.
-  const int previous = omp_get_max_threads();
-  omp_set_num_threads(threads_);
+  const OpenmpThreads threads(threads_);
   const Stopwatch watch;
   const dnnl_status_t status =
       dnnl_sgemm('N', 'N', n, n, n, 1, a_.data(), n, b_.data(), n, 0, c_.data(), n);
   const double seconds = watch.Seconds();
-  omp_set_num_threads(previous);
   if (status != dnnl_success) {
     throw WorkFailed(
         fmt::format("sgemm of {0}×{0} failed (status {1})", n, static_cast<int>(status)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stableaa/base/error.h"
+#include "stableaa/nn/message_test.h"
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/plan.h"
 
@@ -14,16 +15,6 @@ namespace stableaa {
 namespace {
 
 using Layers = std::vector<Layer>;
-
-std::string MessageOf(const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
-    return error.what();
-  }
-  return "no error";
-}
 
 std::string ParseError(const std::string& text) {
   return MessageOf([&] { ParseSpec(text); });
