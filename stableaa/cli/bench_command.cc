@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "stableaa/anderson/accelerator_benchmark.h"
-#include "stableaa/base/config.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/cli/program.h"
@@ -79,11 +78,7 @@ AcceleratorTiming MeasureShowingProgress(std::uint64_t n, const AcceleratorOptio
 }
 
 void RunAnderson(const AndersonBench& bench) {
-  Settings settings;
-  Config config;
-  Describe(config, settings);
-  bench.flags.Apply(config);
-
+  Settings settings = bench.flags.Resolve();
   const std::vector<SizeAndThreads> cases = Cases(bench, settings.anderson.threads);
   for (const auto& [n, threads] : cases) {
     RequireMemory("bench anderson", AcceleratorBenchmarkBytes(n, settings.anderson),

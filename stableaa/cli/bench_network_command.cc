@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "stableaa/base/config.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/cli/program.h"
@@ -109,11 +107,7 @@ void PrintRow(const SpeedCase& c, const NetworkTiming& t, bool json) {
 }
 
 void RunSpeed(const SpeedBench& bench) {
-  Settings settings;
-  Config config;
-  Describe(config, settings);
-  bench.flags.Apply(config);
-
+  const Settings settings = bench.flags.Resolve();
   const std::vector<SpeedCase> cases = Cases(bench);
   for (const SpeedCase& c : cases) {
     RequireMemory("bench nn",

@@ -26,4 +26,12 @@ void SettingsFlags::Apply(Config& config) const {
   for (const std::string& assignment : overrides) config.Set(assignment);
 }
 
+Settings SettingsFlags::Resolve() const {
+  Settings settings;
+  Config config;
+  Describe(config, settings);
+  Apply(config);
+  return settings;
+}
+
 }  // namespace stableaa

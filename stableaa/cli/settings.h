@@ -34,6 +34,7 @@ struct SettingsFlags {
 
   // Defaults < --config < --set, in the order given.
   void Apply(Config& config) const;
+  Settings Resolve() const;
 };
 
 }  // namespace stableaa

@@ -4,14 +4,13 @@
 // Every pass of every layer is one kind of loop, the product of a few rows of broadcast numbers
 // with panels of 16 columns (PanelProduct). What differs is only how the operands lie in memory:
 //
-//   pass                   rows           sum over (outer × inner)     columns (panels)
-//   convolution forward    output pixels  kernel row × (column, ch.)   filters
-//     backward, weights    (column, ch.)  output row × output column   filters
-//     backward, data       output pixels  filters                      (column, ch.) of a kernel
-//     row
-//   linear forward         samples        inputs                       outputs
-//     backward, weights    inputs         samples, 16 at a time        outputs
-//     backward, data       inputs         outputs, 16 at a time        samples
+//   pass                  rows           sum over (outer × inner)    columns (panels)
+//   convolution, forward  output pixels  kernel row × (column, ch.)  filters
+//     weight gradients    (column, ch.)  output pixels               filters
+//     data gradients      output pixels  filters                     (column, ch.)
+//   linear, forward       samples        inputs                      outputs
+//     weight gradients    inputs         samples, 16 at a time       outputs
+//     data gradients      inputs         outputs, 16 at a time       samples
 //
 // Values lie row, column, channel, so a kernel row of a convolution is one contiguous run of its
 // input and nothing has to be rearranged (no im2col). Each result is summed by one accumulator in
@@ -28,8 +27,8 @@ namespace stableaa {
 // For every row r and column j:
 //
 //   c[c_rows[r] + j/16 · c_panel + j%16]  =  Σ_{o < outer} Σ_{i < inner}
-//       a[a_rows[r] + o · a_outer + i · a_inner] · b[j/16 · b_panel + o · b_outer + i · b_inner +
-//       j%16]
+//       a[a_rows[r] + o · a_outer + i · a_inner] ·
+//       b[j/16 · b_panel + o · b_outer + i · b_inner + j%16]
 //
 // plus bias[j]; added to what is there, or the positive part of it, as asked. b is read in whole
 // panels: up to 15 floats behind the last column have to be readable, and are not used. Rows of c

@@ -12,6 +12,7 @@
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/random.h"
+#include "stableaa/nn/finite_difference_test.h"
 #include "stableaa/nn/reference_network.h"
 
 namespace stableaa {
@@ -241,14 +242,7 @@ TEST(LossGradients, ContinueThroughANetwork) {
     network.Backward(parameters, Doubles(result.gradients.begin(), result.gradients.end()),
                      gradients);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const double h = 1e-5;
-      const double middle = parameters[i];
-      parameters[i] = middle + h;
-      const double above = loss();
-      parameters[i] = middle - h;
-      const double below = loss();
-      parameters[i] = middle;
-      EXPECT_NEAR(gradients[i], (above - below) / (2 * h), 1e-7) << "parameter " << i;
+      EXPECT_NEAR(gradients[i], CentralDifference(parameters[i], loss), 1e-7) << "parameter " << i;
     }
     EXPECT_GT(std::ranges::count_if(gradients, [](double g) { return std::abs(g) > 1e-3; }), 20);
   }

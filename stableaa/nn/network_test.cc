@@ -25,6 +25,26 @@ std::shared_ptr<const Plan> PlanOf(const std::string& spec) {
   return std::make_shared<const Plan>(MakePlan(ParseSpec(spec)));
 }
 
+Parameters Initialised(const std::shared_ptr<const Plan>& plan, RandomStream& random) {
+  Parameters parameters(plan);
+  parameters.Initialise(random);
+  return parameters;
+}
+
+// A network with parameters and inputs, both random.
+struct Problem {
+  Problem(const std::string& spec, int count, std::uint64_t seed)
+      : plan(PlanOf(spec)),
+        random(seed, "network_test"),
+        parameters(Initialised(plan, random)),
+        input(plan->spec.input, count, random) {}
+
+  std::shared_ptr<const Plan> plan;
+  RandomStream random;
+  Parameters parameters;
+  RandomInput input;
+};
+
 void ExpectAgreement(const std::vector<NetworkCase>& cases,
                      const std::vector<CheckedBackend>& backends) {
   for (const NetworkCase& c : cases) {
@@ -108,33 +128,27 @@ Pass RunPass(Network& network, const Parameters& parameters, const NetworkInput&
 }
 
 TEST_P(NetworkOf, GivesTheSameBytesAgainAndInANewNetwork) {
-  const auto plan = PlanOf(ToText(NamedSpec("minatar-dueling", 6)));
-  RandomStream random(1, "network_test");
-  Parameters parameters(plan);
-  parameters.Initialise(random);
-  const RandomInput input(plan->spec.input, 20, random);
+  const Problem problem(ToText(NamedSpec("minatar-dueling", 6)), 20, 1);
   for (const int threads : {1, 2}) {
-    const auto network = CompileNetwork(plan, Options(32, threads));
-    const Pass first = RunPass(*network, parameters, input.view());
-    EXPECT_EQ(first, RunPass(*network, parameters, input.view()));
-    const auto another = CompileNetwork(plan, Options(32, threads));
-    EXPECT_EQ(first, RunPass(*another, parameters, input.view()));
+    const auto network = CompileNetwork(problem.plan, Options(32, threads));
+    const Pass first = RunPass(*network, problem.parameters, problem.input.view());
+    EXPECT_EQ(first, RunPass(*network, problem.parameters, problem.input.view()));
+    const auto another = CompileNetwork(problem.plan, Options(32, threads));
+    EXPECT_EQ(first, RunPass(*another, problem.parameters, problem.input.view()));
   }
 }
 
 TEST_P(NetworkOf, InferenceComputesWhatTrainingComputes) {
-  const auto plan = PlanOf(
+  const Problem problem(
       "frames(4, 12, 12, 255) conv(8, 3, 2) relu conv(5, 2, 1) relu flatten linear(20) relu "
-      "linear(3)");
-  RandomStream random(2, "network_test");
-  Parameters parameters(plan);
-  parameters.Initialise(random);
-  const RandomInput input(plan->spec.input, 9, random);
+      "linear(3)",
+      9, 2);
   std::vector<std::vector<float>> outputs;
   for (const bool training : {true, false}) {
     NetworkOptions options = Options(16, 2);
     options.training = training;
-    CompileNetwork(plan, options)->Forward(parameters, input.view(), outputs.emplace_back(9 * 3));
+    CompileNetwork(problem.plan, options)
+        ->Forward(problem.parameters, problem.input.view(), outputs.emplace_back(9 * 3));
   }
   for (std::size_t i = 0; i < outputs[0].size(); ++i) {
     EXPECT_NEAR(outputs[0][i], outputs[1][i], 1e-6);
@@ -161,19 +175,16 @@ TEST_P(NetworkOf, SharesItselfAmongManyParameters) {
 }
 
 TEST_P(NetworkOf, RunsBesideAnotherOnAnotherThread) {
-  const auto plan = PlanOf(ToText(NamedSpec("minatar-dueling", 6)));
-  RandomStream random(4, "network_test");
-  Parameters parameters(plan);
-  parameters.Initialise(random);
-  const RandomInput input(plan->spec.input, 8, random);
-  const Pass expected = RunPass(*CompileNetwork(plan, Options(8)), parameters, input.view());
+  const Problem problem(ToText(NamedSpec("minatar-dueling", 6)), 8, 4);
+  const Pass expected =
+      RunPass(*CompileNetwork(problem.plan, Options(8)), problem.parameters, problem.input.view());
   std::vector<std::thread> threads;
   std::vector<int> differences(2);
   for (int& count : differences) {
     threads.emplace_back([&] {
-      const auto network = CompileNetwork(plan, Options(8));
+      const auto network = CompileNetwork(problem.plan, Options(8));
       for (int i = 0; i < 10; ++i) {
-        if (RunPass(*network, parameters, input.view()) != expected) ++count;
+        if (RunPass(*network, problem.parameters, problem.input.view()) != expected) ++count;
       }
     });
   }
@@ -229,17 +240,14 @@ TEST(Network, ShowsNaNsInsteadOfHidingThem) {
 }
 
 TEST_P(NetworkOf, RunsWithinAParallelRegionOfTheCaller) {
-  const auto plan = PlanOf(ToText(NamedSpec("minatar", 6)));
-  RandomStream random(9, "network_test");
-  Parameters parameters(plan);
-  parameters.Initialise(random);
-  const RandomInput input(plan->spec.input, 8, random);
-  const Pass expected = RunPass(*CompileNetwork(plan, Options(8)), parameters, input.view());
+  const Problem problem(ToText(NamedSpec("minatar", 6)), 8, 9);
+  const Pass expected =
+      RunPass(*CompileNetwork(problem.plan, Options(8)), problem.parameters, problem.input.view());
   int differences = 0;
 #pragma omp parallel num_threads(2) reduction(+ : differences)
   {
-    const auto network = CompileNetwork(plan, Options(8));
-    if (RunPass(*network, parameters, input.view()) != expected) ++differences;
+    const auto network = CompileNetwork(problem.plan, Options(8));
+    if (RunPass(*network, problem.parameters, problem.input.view()) != expected) ++differences;
   }
   EXPECT_EQ(differences, 0);
 }
@@ -262,17 +270,16 @@ TEST(OnednnNetwork, SurvivesStridedKernelsOfOnePixel) {
 }
 
 TEST(NativeNetwork, GivesTheSameBytesForAnyNumberOfThreadsAndAnyBatch) {
-  const auto plan = PlanOf(
+  const Problem problem(
       "frames(4, 20, 20, 255) conv(20, 4, 2) relu conv(33, 3, 1) elu flatten "
-      "dueling{linear(40) relu linear(1) | linear(50) relu linear(5)}");
-  RandomStream random(7, "network_test");
-  Parameters parameters(plan);
-  parameters.Initialise(random);
-  const RandomInput input(plan->spec.input, 17, random);
-  const Pass expected = RunPass(*CompileNetwork(plan, {.batch = 17}), parameters, input.view());
+      "dueling{linear(40) relu linear(1) | linear(50) relu linear(5)}",
+      17, 7);
+  const Pass expected = RunPass(*CompileNetwork(problem.plan, {.batch = 17}), problem.parameters,
+                                problem.input.view());
   for (const int threads : {1, 2, 3, 7}) {
-    const auto network = CompileNetwork(plan, {.batch = 40, .threads = threads});
-    EXPECT_EQ(RunPass(*network, parameters, input.view()), expected) << threads << " threads";
+    const auto network = CompileNetwork(problem.plan, {.batch = 40, .threads = threads});
+    EXPECT_EQ(RunPass(*network, problem.parameters, problem.input.view()), expected)
+        << threads << " threads";
   }
 }
 

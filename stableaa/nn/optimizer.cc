@@ -35,9 +35,6 @@ void ForEachBlock(int threads, std::ptrdiff_t count, const Work& work) {
   for (std::ptrdiff_t block = 0; block < blocks; ++block) one(block);
 }
 
-// Longer than the text of any valid spec.
-constexpr std::size_t kMaxSpecText = std::size_t{1} << 16;
-
 // More updates than anyone makes, and few enough to count on.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <utility>
 
 #include "stableaa/base/binary_io.h"

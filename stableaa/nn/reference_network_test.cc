@@ -12,6 +12,7 @@
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/random.h"
+#include "stableaa/nn/finite_difference_test.h"
 #include "stableaa/nn/message_test.h"
 #include "stableaa/nn/parameters.h"
 
@@ -123,16 +124,9 @@ void ExpectGradientsOfFiniteDifferences(const std::string& text) {
   loss();
   network.Backward(parameters, c, gradients);
 
-  const double h = 1e-5;
   const double scale = Largest(gradients);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const double middle = parameters[i];
-    parameters[i] = middle + h;
-    const double above = loss();
-    parameters[i] = middle - h;
-    const double below = loss();
-    parameters[i] = middle;
-    EXPECT_NEAR(gradients[i], (above - below) / (2 * h),
+    EXPECT_NEAR(gradients[i], CentralDifference(parameters[i], loss),
                 1e-7 * std::abs(gradients[i]) + 1e-9 * scale)
         << "parameter " << i;
   }

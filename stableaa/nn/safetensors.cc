@@ -36,7 +36,6 @@ constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
 constexpr std::size_t kMaxFileBytes = std::size_t{5} << 28;  // 1 GiB is the largest network
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;       // as the format's own library has it
 constexpr std::size_t kMaxDimensions = 64;                   // PyTorch's limit
-constexpr std::size_t kMaxSpecBytes = std::size_t{1} << 16;  // a valid one is far shorter
 
 struct Dtype {
   std::string_view name;
@@ -457,9 +456,9 @@ std::optional<NetworkSpec> SpecOf(const Safetensors& file) {
   const auto found = file.metadata.find(kSpecKey);
   if (found == file.metadata.end()) return std::nullopt;
   const std::string& text = found->second;
-  if (text.size() > kMaxSpecBytes) {
+  if (text.size() > kMaxSpecText) {
     throw Wrong(file.name, fmt::format("metadata '{}': expected at most {} bytes, found {}",
-                                       kSpecKey, kMaxSpecBytes, text.size()));
+                                       kSpecKey, kMaxSpecText, text.size()));
   }
   try {
     return ParseSpec(text);

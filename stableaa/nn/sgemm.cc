@@ -68,11 +68,4 @@ double SgemmMeter::Multiply(int n) {
   return seconds;
 }
 
-double MeasureSgemmGflops(int threads) {
-  constexpr int kRounds = 5;
-  SgemmMeter meter(threads);
-  for (int round = 0; round < kRounds; ++round) meter.SampleAllSizes();
-  return meter.gflops();
-}
-
 }  // namespace stableaa

@@ -49,10 +49,6 @@ class SgemmMeter {
   AlignedBuffer a_, b_, c_;  // of the largest size so far
 };
 
-// The fastest of the three sizes in five rounds: some 1.5 s on one thread at 80 GFLOP/s. For a
-// figure of the machine; for ratios see above.
-double MeasureSgemmGflops(int threads);
-
 }  // namespace stableaa
 
 #endif  // STABLEAA_NN_SGEMM_H_

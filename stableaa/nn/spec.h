@@ -88,6 +88,9 @@ struct NetworkSpec {
 
 std::string ToText(const NetworkSpec& spec);
 
+// In bytes; that of a valid spec is far shorter. For whoever reads it from a file.
+inline constexpr std::size_t kMaxSpecText = std::size_t{1} << 16;
+
 // "linear(512)": one layer as ToText writes it; for messages.
 std::string ToText(const Layer& layer);
 
