@@ -122,6 +122,7 @@ void AddBenchCommand(CLI::App& program) {
   anderson->callback([options] { RunAnderson(*options); });
 
   AddNetworkBenchCommands(*bench);
+  AddEnvBenchCommand(*bench);
 }
 
 }  // namespace stableaa

@@ -80,6 +80,7 @@ int Run(int argc, char** argv) {
   program.require_subcommand(0, 1);
   AddBenchCommand(program);
   AddConfigCommand(program);
+  AddEnvCommand(program);
   AddCompletionCommand(program);
   for (const std::string& command : CommandNames(program)) {
     program.get_subcommand(command)->excludes(version_flag);

@@ -17,9 +17,13 @@ int RunProgram(int argc, char** argv);
 void AddBenchCommand(CLI::App& program);
 void AddCompletionCommand(CLI::App& program);
 void AddConfigCommand(CLI::App& program);
+void AddEnvCommand(CLI::App& program);
 
 // The parts of `bench` that are about networks.
 void AddNetworkBenchCommands(CLI::App& bench);
+
+// The part that is about environments.
+void AddEnvBenchCommand(CLI::App& bench);
 
 }  // namespace stableaa
 

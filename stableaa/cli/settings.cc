@@ -7,6 +7,7 @@ namespace stableaa {
 void Describe(Config& config, Settings& settings) {
   Describe(config, settings.anderson);
   Describe(config, settings.optimizer);
+  Describe(config, settings.env);
 }
 
 void SettingsFlags::AddTo(CLI::App& command) {

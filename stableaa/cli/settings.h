@@ -9,6 +9,7 @@
 
 #include "stableaa/anderson/accelerator.h"
 #include "stableaa/base/config.h"
+#include "stableaa/env/registry.h"
 #include "stableaa/nn/optimizer.h"
 
 namespace CLI {
@@ -20,6 +21,7 @@ namespace stableaa {
 struct Settings {
   AcceleratorOptions anderson;
   OptimizerOptions optimizer;
+  EnvironmentOptions env;
 };
 
 // All keys of the program; `stableaa config keys` and docs/configuration.md list them.

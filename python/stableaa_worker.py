@@ -1,0 +1,453 @@
+"""Hosts Gymnasium's and Atari's environments for stableaa, in a process of its own.
+
+Started by stableaa (stableaa/env/gymnasium/), not by people. It inherits three descriptors:
+
+    3  a socket. First a line of JSON comes in that says what to make, and one goes out that says what
+       was made, or what went wrong. Then a line comes in with the places in the shared memory. From
+       then on commands of one byte come in, each answered by `k`, or by `e` and a line of JSON.
+    4  the shared memory
+    5  a pipe that nobody writes to: when stableaa ends, in whatever way, the kernel kills this process
+
+Commands: R begins new episodes where `mask` is set; S takes one step of every environment and begins
+the next episode of those whose episode ended; B takes steps without stableaa and measures them. An
+episode begins with the seed that stableaa left in `seeds`, never by itself.
+"""
+
+import importlib
+import json
+import math
+import mmap
+import os
+import re
+import sys
+import time
+
+CONTROL, MEMORY = 3, 4
+PACKAGES = {"cv2": "opencv-python-headless", "ale_py": "ale-py"}
+
+
+class Refused(Exception):
+    """What was asked for cannot be had. The kind tells stableaa how to go on: input, package, failed."""
+
+    def __init__(self, kind, message):
+        super().__init__(message)
+        self.kind = kind
+
+
+def load(module):
+    try:
+        return importlib.import_module(module)
+    except ImportError as problem:
+        package = PACKAGES.get(module, module)
+        detail = "" if isinstance(problem, ModuleNotFoundError) else f" ({problem})"
+        raise Refused("package", f"{package}{detail}") from None
+
+
+# ---- Atari -------------------------------------------------------------------------------------------
+
+MAX_FRAMES = 108_000
+ATARI_ROWS, ATARI_COLUMNS = 210, 160
+
+
+class AtariGame:
+    """One game on ale-py's emulator.
+
+    By the authors' protocol, which only this class knows; by the others it does what AtariVector does,
+    frame by frame, but has the picture in colours. (Where a game ends within a step, the last frame that
+    is seen here is the true one; ale-py's vector environment shows an older one.)
+    """
+
+    def __init__(self, rom, protocol):
+        self.rom, self.protocol = rom, protocol
+        self.ale = ale_py.ALEInterface()
+        self.ale.setFloat("repeat_action_probability", protocol["sticky"])
+        self.ale.loadROM(rom)
+        self.actions = self.ale.getLegalActionSet() if protocol["all_actions"] else self.ale.getMinimalActionSet()
+        self.names = [action.name for action in self.actions]
+        self.fires = protocol["fire"] and "FIRE" in self.names and len(self.names) >= 3
+        # The last two frames of a step; what one sees is the larger of both, because sprites flicker.
+        self.last_two = np.zeros((2, *self.ale.getScreenDims()), np.uint8)
+        self.observation = np.zeros((4, 84, 84), np.uint8)
+        self.game_over = True
+
+    def restart(self, seed, new_game):
+        """Begins an episode; True if in a new game, False if it is the next life of the present one."""
+        new_game = new_game or self.game_over
+        if new_game:
+            self.ale.setInt("random_seed", seed)  # heeded when a ROM is loaded
+            self.ale.loadROM(self.rom)
+            self.ale.reset_game()
+            self.frames = 0
+        if self.protocol["authors"]:
+            self.open_as_authors(seed, new_game)
+        elif new_game:
+            self.open_as_vector(seed)
+        self.game_over = False
+        self.lives = self.ale.lives()
+        return new_game
+
+    def open_as_authors(self, seed, new_game):
+        """In every life: 1 to 30 frames of nothing (and one in a later life), fire, the action after it."""
+        idle = np.random.RandomState(seed).randint(1, self.protocol["no_ops"] + 1) + (not new_game)
+        self.act([ale_py.Action.NOOP] * idle)
+        if self.fires:
+            self.act([self.actions[1]] * 4 + [self.actions[2]] * 4)
+        self.see_first()
+
+    def open_as_vector(self, seed):
+        """In a new game: fire, then no-ops, 0 to 29 frames in all but at least the fire."""
+        drawn = int.from_bytes(np.random.RandomState(seed).bytes(4), "little")  # of a Mersenne twister
+        frames = drawn * self.protocol["no_ops"] >> 32
+        self.act([ale_py.Action.FIRE] * self.fires + [ale_py.Action.NOOP] * (frames - self.fires))
+        self.see_first()
+
+    def act(self, actions):
+        for action in actions:
+            self.ale.act(action)
+            if self.ale.game_over(with_truncation=False):
+                self.ale.reset_game()
+
+    def see_first(self):
+        self.last_two[:] = self.ale.getScreenGrayscale()
+        self.observation[:3] = 0
+        self.observation[3] = self.shrink(self.last_two[0])
+
+    def step(self, action):
+        authors, lives_end = self.protocol["authors"], self.protocol["lives_end"]
+        reward, life_lost = 0.0, False
+        for frame in range(4):
+            reward += self.ale.act(self.actions[action])
+            self.game_over = self.ale.game_over(with_truncation=False)
+            life_lost = lives_end and 0 < self.ale.lives() < self.lives
+            ends = self.game_over or (authors and life_lost)
+            if frame >= 2:
+                self.ale.getScreenGrayscale(self.last_two[frame - 2])
+            if ends and frame < 3:
+                self.last_two[:] = self.ale.getScreenGrayscale()
+            if ends:
+                break
+        self.lives = self.ale.lives()
+        self.frames += 4
+        self.observation[:3] = self.observation[1:].copy()
+        self.observation[3] = self.shrink(self.last_two.max(axis=0))
+        terminated = self.game_over or life_lost
+        truncated = not self.game_over and self.frames >= MAX_FRAMES
+        self.game_over = self.game_over or truncated
+        return reward, terminated, truncated
+
+    def shrink(self, screen):
+        if not self.protocol["authors"]:
+            return cv2.resize(screen, (84, 84), interpolation=cv2.INTER_AREA)
+        return cv2.resize(screen, (84, 110), interpolation=cv2.INTER_LINEAR)[18:102]
+
+    def picture(self):
+        return self.ale.getScreenRGB()
+
+
+class AtariVector:
+    """Games on ale-py's own vector environment, in C++ with threads. It would begin the next game by itself
+    in the step after the end, but is told to before that, with a seed."""
+
+    def __init__(self, rom_name, protocol, count):
+        from ale_py.vector_env import AtariVectorEnv
+
+        self.env = AtariVectorEnv(
+            rom_name, count, max_num_frames_per_episode=MAX_FRAMES, repeat_action_probability=protocol["sticky"],
+            full_action_space=protocol["all_actions"], noop_max=protocol["no_ops"], use_fire_reset=protocol["fire"],
+            life_loss_info=protocol["lives_end"], reward_clipping=False)
+        self.game_over = np.ones(count, bool)
+        self.lives = np.zeros(count, int)
+
+    def restart(self, mask, anew, memory):
+        new_game = mask & (self.game_over | anew)
+        if new_game.any():
+            observations, info = self.env.reset(seed=memory.seeds[new_game], options={"reset_mask": new_game})
+            memory.observations[new_game] = observations[new_game]
+            self.lives[new_game] = info["lives"][new_game]
+        self.game_over[new_game] = False
+        memory.new_game[:] = new_game
+
+    def step(self, actions):
+        observations, rewards, terminated, truncated, info = self.env.step(actions)
+        lives = info["lives"]
+        life_lost = (lives > 0) & (lives < self.lives)  # in some games the last life is never taken away
+        self.game_over = (terminated & ~life_lost) | truncated
+        self.lives[:] = lives
+        return observations, rewards, terminated, truncated
+
+
+def make_atari(wanted):
+    """The games, and what they look like."""
+    global ale_py, cv2
+    ale_py = load("ale_py")
+    roms = load("ale_py.roms")
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    known = {re.sub("_", "", name): name for name in roms.get_all_rom_ids()}
+    name = known.get(re.sub("[_-]", "", wanted["name"].lower()))
+    if name is None:
+        raise Refused("unknown", " ".join(sorted(known.values())))
+    protocol, count = wanted["protocol"], wanted["count"]
+    rom = roms.get_rom_path(name)
+    if rom is None:
+        raise Refused("failed", f"ale-py has no ROM of {name}")
+    needs_own = protocol["authors"] or wanted["render"]
+    if needs_own:
+        cv2 = load("cv2")
+        cv2.setNumThreads(1)
+        games = Separate([AtariGame(rom, protocol) for _ in range(count)])
+        names = games.games[0].names
+    else:
+        load("gymnasium")
+        games = AtariVector(name, protocol, count)
+        ale = ale_py.ALEInterface()
+        ale.loadROM(rom)
+        actions = ale.getLegalActionSet() if protocol["all_actions"] else ale.getMinimalActionSet()
+        names = [action.name for action in actions]
+    return games, {
+        "name": name,
+        "observation": {"type": "uint8", "shape": [4, 84, 84], "low": [0], "high": [255]},
+        "action": {"n": len(names)},
+        "action_names": [action.lower() for action in names],
+        "channel_axis": 0,
+        "noop": names.index("NOOP") if "NOOP" in names else None,
+        "max_episode_steps": MAX_FRAMES // 4,
+        "frames_per_second": 15,
+        "picture": list(games.picture_size()) if wanted["render"] else None,
+    }
+
+
+# ---- Gymnasium ---------------------------------------------------------------------------------------
+
+
+class GymnasiumGame:
+    def __init__(self, name, render):
+        try:
+            env = gymnasium.make(name, render_mode="rgb_array" if render else None, disable_env_checker=True)
+        except gymnasium.error.DependencyNotInstalled as problem:
+            raise Refused("failed", str(problem)) from None
+        except (gymnasium.error.UnregisteredEnv, gymnasium.error.NamespaceNotFound,
+                gymnasium.error.NameNotFound, gymnasium.error.VersionNotFound,
+                gymnasium.error.DeprecatedEnv) as problem:
+            raise Refused("input", str(problem)) from None
+        except ModuleNotFoundError as problem:
+            raise Refused("failed", f"{problem}: install the package that has it") from None
+        if not isinstance(env.observation_space, gymnasium.spaces.Box):
+            try:
+                env = gymnasium.wrappers.FlattenObservation(env)
+            except NotImplementedError:
+                pass
+        self.env, self.last = env, None
+        self.check(env.observation_space, env.action_space)
+
+    @staticmethod
+    def check(observation, action):
+        spaces = gymnasium.spaces
+        kind = observation.dtype.kind if isinstance(observation, spaces.Box) else "none"
+        if kind not in "fuib" or 0 in observation.shape or not observation.shape:
+            raise Refused("input", f"observation space {observation}; supported are Box of numbers, and Discrete, "
+                          "MultiDiscrete, MultiBinary, Tuple and Dict, which become a vector (one-hot)")
+        is_box = isinstance(action, spaces.Box) and action.dtype.kind == "f" and 0 not in action.shape
+        if not isinstance(action, spaces.Discrete) and not is_box:
+            raise Refused("input", f"action space {action}; supported are Discrete, and Box of real numbers")
+
+    def restart(self, seed, new_game):
+        self.observation, _ = self.env.reset(seed=int(seed))
+        return True
+
+    def step(self, action):
+        space = self.env.action_space
+        if isinstance(space, gymnasium.spaces.Discrete):
+            action = int(action + space.start)
+        else:
+            action = action.reshape(space.shape).astype(space.dtype)
+        self.observation, reward, terminated, truncated, _ = self.env.step(action)
+        return reward, terminated, truncated
+
+    def picture(self):
+        return self.env.render()
+
+
+def make_gymnasium(wanted):
+    global gymnasium
+    gymnasium = load("gymnasium")
+    name, render = wanted["name"], wanted["render"]
+    if name.startswith("ALE/"):
+        gymnasium.register_envs(load("ale_py"))
+    games = Separate([GymnasiumGame(name, render) for _ in range(wanted["count"])])
+    env = games.games[0].env
+    observation, action = env.observation_space, env.action_space
+    shape = list(observation.shape)
+    # An image: as many channels as there are colours, or frames in a stack, last or first.
+    channel_axis = -1 if len(shape) != 3 else 2 if shape[2] <= 4 else 0 if shape[0] <= 16 else -1
+    names, noop = None, None
+    if isinstance(action, gymnasium.spaces.Discrete):
+        if hasattr(env.unwrapped, "get_action_meanings"):
+            names = [str(meaning).lower() for meaning in env.unwrapped.get_action_meanings()]
+            noop = names.index("noop") if "noop" in names else None
+    elif (action.low <= 0).all() and (action.high >= 0).all():
+        noop = 0
+    return games, {
+        "name": name,
+        "observation": box(observation),
+        "action": {"n": int(action.n)} if isinstance(action, gymnasium.spaces.Discrete) else box(action),
+        "action_names": names,
+        "channel_axis": channel_axis,
+        "noop": noop,
+        "max_episode_steps": (env.spec.max_episode_steps if env.spec else None) or 0,
+        "frames_per_second": env.metadata.get("render_fps") or 15,
+        "picture": list(games.picture_size()) if render else None,
+    }
+
+
+def box(space):
+    """Bytes stay bytes, all other numbers become floats."""
+
+    def bounds(values):
+        values = [float(v) if math.isfinite(v) else None for v in np.asarray(values, np.float64).ravel()]
+        return values[:1] if all(v == values[0] for v in values) else values
+
+    kind = "uint8" if space.dtype == np.uint8 else "float"
+    return {"type": kind, "shape": list(space.shape), "low": bounds(space.low), "high": bounds(space.high)}
+
+
+# ---- Both --------------------------------------------------------------------------------------------
+
+
+class Separate:
+    """Games that are stepped one after the other."""
+
+    def __init__(self, games):
+        self.games = games
+
+    def restart(self, mask, anew, memory):
+        memory.new_game[:] = 0
+        for i in np.flatnonzero(mask):
+            memory.new_game[i] = self.games[i].restart(int(memory.seeds[i]), bool(anew[i]))
+            memory.observations[i] = self.games[i].observation
+
+    def step(self, actions):
+        results = [game.step(action) for game, action in zip(self.games, actions)]
+        return [game.observation for game in self.games], *zip(*results)
+
+    def picture_size(self):
+        self.games[0].restart(0, True)
+        picture = self.games[0].picture()
+        if picture is None or np.ndim(picture) != 3 or np.shape(picture)[2] != 3:
+            raise Refused("input", "it cannot be drawn: its render() gives no array of rows, columns and 3 colours")
+        return picture.shape[:2]
+
+
+class SharedMemory:
+    """The arrays that stableaa and this process share, cut to the environments of this process."""
+
+    def __init__(self, layout, spec):
+        block = mmap.mmap(MEMORY, layout["size"])
+
+        def view(name, dtype, shape=()):
+            if name not in layout["offsets"]:
+                return None
+            whole = np.ndarray((layout["total"], *shape), dtype, block, layout["offsets"][name])
+            return whole[layout["begin"]:layout["begin"] + layout["count"]]
+
+        action = spec["action"]
+        self.actions = view("actions", np.int32) if "n" in action else view("actions", np.float32, action["shape"])
+        self.mask = view("mask", np.bool_)
+        self.anew = view("anew", np.bool_)
+        self.seeds = view("seeds", np.int64)
+        self.rewards = view("rewards", np.float64)
+        self.terminated = view("terminated", np.bool_)
+        self.truncated = view("truncated", np.bool_)
+        self.new_game = view("new_game", np.bool_)
+        self.bench = view("bench", np.float64)
+        element = np.uint8 if spec["observation"]["type"] == "uint8" else np.float32
+        self.observations = view("observations", element, spec["observation"]["shape"])
+        self.final_observations = view("final_observations", element, spec["observation"]["shape"])
+        picture = (*(spec["picture"] or ()), 3)
+        self.pictures = view("pictures", np.uint8, picture)
+        self.final_pictures = view("final_pictures", np.uint8, picture)
+
+
+def draw(games, memory, pictures, which):
+    if pictures is not None:
+        for i in np.flatnonzero(which):
+            pictures[i] = games.games[i].picture()
+
+
+def restart(games, memory):
+    games.restart(memory.mask, memory.anew, memory)
+    draw(games, memory, memory.pictures, memory.mask)
+
+
+def step(games, memory):
+    """`anew` marks the environments whose episode stableaa cuts after this step."""
+    (memory.observations[:], memory.rewards[:], memory.terminated[:], memory.truncated[:]) = games.step(memory.actions)
+    memory.truncated |= memory.anew
+    draw(games, memory, memory.pictures, ~memory.mask)
+    ended = memory.terminated | memory.truncated
+    memory.new_game[:] = 0
+    if ended.any():
+        memory.final_observations[ended] = memory.observations[ended]
+        draw(games, memory, memory.final_pictures, ended)
+        games.restart(ended, memory.anew, memory)
+        draw(games, memory, memory.pictures, ended)
+
+
+def bench(games, memory):
+    """As many steps as bench[0] says with the actions that are there; bench[0] becomes the seconds."""
+    count = int(memory.bench[0])
+    begin = time.perf_counter()
+    for _ in range(count):
+        _, _, terminated, truncated = games.step(memory.actions)
+        ended = np.logical_or(terminated, truncated)
+        if ended.any():
+            games.restart(ended, memory.anew, memory)
+    memory.bench[0] = time.perf_counter() - begin
+
+
+def say(message):
+    data = json.dumps(message).encode() + b"\n"
+    while data:
+        data = data[os.write(CONTROL, data):]
+
+
+def hear():
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = os.read(CONTROL, 1)  # not more: a command may follow
+        if not piece:
+            sys.exit(0)
+        line += piece
+    return json.loads(line)
+
+
+def problem_of(error):
+    kind = error.kind if isinstance(error, Refused) else "failed"
+    text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
+    return {"error": kind, "message": " ".join(text.split())}
+
+
+def main():
+    global np
+    wanted = hear()
+    try:
+        np = load("numpy")
+        make = make_atari if wanted["family"] == "atari" else make_gymnasium
+        games, spec = make(wanted)
+    except Exception as error:
+        say(problem_of(error))
+        return
+    say(spec)
+    memory = SharedMemory(hear(), spec)
+    commands = {b"R": restart, b"S": step, b"B": bench}
+    while command := os.read(CONTROL, 1):
+        try:
+            commands[command](games, memory)
+        except Exception as error:
+            os.write(CONTROL, b"e")
+            say(problem_of(error))
+        else:
+            os.write(CONTROL, b"k")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+// stableaa bench env: steps per second of an environment, and what the bridge to Python costs.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/machine.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/cli/settings.h"
+#include "stableaa/env/environment_benchmark.h"
+#include "stableaa/env/registry.h"
+
+namespace stableaa {
+namespace {
+
+struct EnvBench {
+  SettingsFlags settings;
+  std::vector<std::string> ids;
+  int num_envs = 0;  // 0: the usual number
+  double seconds = 2;
+  bool json = false;
+};
+
+// A batch is where the bridge is at its best; a native environment does not need one.
+int UsualEnvironments(const std::string& id) { return IsNative(id) ? 1 : 8; }
+
+void RunEnvBench(const EnvBench& bench) {
+  EnvironmentOptions options = bench.settings.Resolve().env;
+  std::vector<std::string> ids = bench.ids;
+  if (ids.empty()) {
+    for (const EnvironmentListing& entry : ListEnvironments()) {
+      if (entry.id.starts_with("minatar/") || entry.id.starts_with("classic/")) {
+        ids.push_back(entry.id);
+      }
+    }
+  }
+  for (const std::string& id : ids) IsNative(id);  // a wrong id is an error before any work
+  if (!bench.json) {
+    fmt::print("{}; {}\n{:<28} {:>5} {:>14} {:>16} {:>7}\n", MachineName(), CompilerName(), "env",
+               "envs", "steps/s", "in Python alone", "ratio");
+  }
+  for (const std::string& id : ids) {
+    options.num_envs = bench.num_envs > 0 ? bench.num_envs : UsualEnvironments(id);
+    const std::unique_ptr<Environment> environment = MakeEnvironment(id, options);
+    const EnvironmentTiming timing = MeasureEnvironment(*environment, bench.seconds);
+    if (bench.json) {
+      nlohmann::ordered_json object = {{"env", environment->spec().id},
+                                       {"num_envs", options.num_envs},
+                                       {"steps_per_second", timing.steps_per_second}};
+      if (timing.ratio) {
+        object["python_steps_per_second"] = *timing.python_steps_per_second;
+        object["ratio"] = *timing.ratio;
+      }
+      fmt::print("{}\n", object.dump());
+    } else {
+      fmt::print("{:<28} {:>5} {:>14.0f}", environment->spec().id, options.num_envs,
+                 timing.steps_per_second);
+      if (timing.ratio) {
+        fmt::print(" {:>16.0f} {:>7.2f}", *timing.python_steps_per_second, *timing.ratio);
+      }
+      fmt::print("\n");
+    }
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+void AddEnvBenchCommand(CLI::App& bench) {
+  auto options = std::make_shared<EnvBench>();
+  CLI::App* env = bench.add_subcommand(
+      "env", "Steps per second of environments under random actions, on one core if native");
+  env->add_option("ID", options->ids, "Environments (default: all native ones)");
+  env->add_option("--num-envs", options->num_envs,
+                  "Environments in the batch (default: 1, bridged ones 8)")
+      ->check(CLI::Range(1, kMaxEnvironments).description(""))
+      ->type_name(fmt::format("N in [1, {}]", kMaxEnvironments));
+  env->add_option("--seconds", options->seconds, "Time for each (default: 2)")
+      ->check(CLI::Range(0.01, 3600.0).description(""))
+      ->type_name("S in [0.01, 3600]");
+  options->settings.AddTo(*env);
+  env->add_flag("--json", options->json, "One JSON object per environment");
+  env->footer(
+      "For atari/ and gymnasium/ with one worker the same environments are also stepped by a loop "
+      "in\n"
+      "Python without the bridge, in turns; the ratio is the speed that is left with it. Medians.\n"
+      "Examples: stableaa bench env minatar/breakout\n"
+      "          stableaa bench env atari/pong --num-envs 8 --set env.protocol=machado\n");
+  env->callback([options] { RunEnvBench(*options); });
+}
+
+}  // namespace stableaa

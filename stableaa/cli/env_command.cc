@@ -1,0 +1,226 @@
+// stableaa env list and env rollout: what environments there are, and a look at them.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/progress.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/cli/settings.h"
+#include "stableaa/env/fixed_policy.h"
+#include "stableaa/env/registry.h"
+#include "stableaa/env/rollout.h"
+#include "stableaa/env/terminal_view.h"
+#include "stableaa/env/video.h"
+
+namespace stableaa {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void RunList(bool json) {
+  if (!json) {
+    fmt::print("{:<34} {:<30} {:<18} {:>6}  {}\n", "id", "observation", "actions", "limit",
+               "keys env.*");
+  }
+  for (const EnvironmentListing& entry : ListEnvironments()) {
+    if (json) {
+      const Json object = {{"env", entry.id},
+                           {"observation", entry.observation},
+                           {"actions", entry.actions},
+                           {"max_episode_steps", entry.max_episode_steps},
+                           {"options", entry.options}};
+      fmt::print("{}\n", object.dump());
+      continue;
+    }
+    std::string keys;
+    for (const std::string& key : entry.options) {
+      keys += fmt::format(" {}", key.substr(key.find('.') + 1));
+    }
+    fmt::print("{:<34} {:<30} {:<18} {:>6} {}\n", entry.id, entry.observation, entry.actions,
+               entry.max_episode_steps, keys);
+  }
+}
+
+struct RolloutFlags {
+  SettingsFlags settings;
+  std::string id;
+  std::string policy = "random";
+  std::int64_t episodes = 10;
+  std::optional<std::int64_t> max_episode_steps;
+  std::uint64_t seed = 1;
+  std::optional<std::string> trace, gif, video;
+  bool terminal = false;
+  bool json = false;
+};
+
+std::string ActionText(const EnvironmentSpec& spec, const Actions& action) {
+  if (action.indices.empty()) return fmt::format("{:.3g}", fmt::join(action.values, " "));
+  const auto index = static_cast<std::size_t>(action.indices[0]);
+  return index < spec.action_names.size() ? spec.action_names[index] : std::to_string(index);
+}
+
+// Everything a rollout may be written or shown to. Made before the environment starts, so that a
+// path that cannot be written is an error before any work.
+class Outputs {
+ public:
+  Outputs(const RolloutFlags& flags, const EnvironmentSpec& spec) : spec_(spec) {
+    const VideoOptions video{.frames_per_second = spec.frames_per_second};
+    if (flags.trace) trace_.emplace(*flags.trace, spec);
+    if (flags.gif) videos_.push_back(std::make_unique<VideoWriter>(*flags.gif, video));
+    if (flags.video) videos_.push_back(std::make_unique<VideoWriter>(*flags.video, video));
+    if (flags.terminal) {
+      view_.emplace(flags.json ? stderr : stdout,
+                    TerminalViewOptions{.frames_per_second = spec.frames_per_second});
+    }
+  }
+
+  void Add(const RolloutStep& step) {
+    if (trace_) trace_->Add(step);
+    for (const auto& video : videos_) video->Add(*step.frame);
+    if (view_) {
+      view_->Show(
+          *step.frame,
+          fmt::format("episode {}  step {}  action {}  reward {:g}  return {:g}", step.episode,
+                      step.step, ActionText(spec_, step.action), step.reward, step.return_so_far));
+    }
+  }
+
+  void Finish() {
+    if (trace_) trace_->Finish();
+    for (const auto& video : videos_) video->Finish();
+  }
+
+ private:
+  const EnvironmentSpec spec_;
+  std::optional<TraceWriter> trace_;
+  std::vector<std::unique_ptr<VideoWriter>> videos_;
+  std::optional<TerminalView> view_;
+};
+
+void CheckEnding(const std::optional<std::string>& path, const std::string& flag,
+                 const std::string& ending) {
+  if (path && !path->ends_with(ending)) {
+    throw BadInput(
+        fmt::format("{}: expected a path that ends in {}, found '{}'", flag, ending, *path));
+  }
+}
+
+void PrintSummary(const std::string& id, const std::string& policy, const RolloutSummary& summary,
+                  const EnvironmentSpec& spec, bool json) {
+  if (json) {
+    Json object = {{"env", id},
+                   {"policy", policy},
+                   {"episodes", summary.episodes},
+                   {"return_mean", summary.return_mean},
+                   {"return_std", summary.return_std},
+                   {"length_mean", summary.length_mean},
+                   {"length_std", summary.length_std}};
+    if (!summary.channel_mean.empty()) object["channel_mean"] = summary.channel_mean;
+    fmt::print("{}\n", object.dump());
+    return;
+  }
+  const auto spread = [](double deviation) {
+    return std::isnan(deviation) ? std::string() : fmt::format(" ± {:.5g}", deviation);
+  };
+  fmt::print("{}, policy {}, episodes: {}\n", id, policy, summary.episodes);
+  if (!spec.protocol.empty()) fmt::print("protocol  {}\n", spec.protocol);
+  fmt::print("return    {:.6g}{}\nlength    {:.6g}{}\n", summary.return_mean,
+             spread(summary.return_std), summary.length_mean, spread(summary.length_std));
+  for (std::size_t c = 0; c < summary.channel_mean.size(); ++c) {
+    fmt::print("{}{:.6g}{}\n", c == 0 ? "channels  " : "          ", summary.channel_mean[c],
+               c < spec.channel_names.size() ? "  " + spec.channel_names[c] : std::string());
+  }
+}
+
+void RunRollout(const RolloutFlags& flags) {
+  CheckEnding(flags.gif, "--gif", ".gif");
+  CheckEnding(flags.video, "--video", ".mp4");
+  EnvironmentOptions options = flags.settings.Resolve().env;
+  options.render = flags.gif || flags.video || flags.terminal;
+  if (flags.max_episode_steps) options.max_episode_steps = *flags.max_episode_steps;
+  const std::unique_ptr<Environment> environment = MakeEnvironment(flags.id, options);
+  const EnvironmentSpec& spec = environment->spec();
+  FixedPolicy policy(flags.policy, spec, flags.seed);
+  Outputs outputs(flags, spec);
+  Progress progress(
+      {.label = spec.id,
+       .unit = "episodes",
+       .total = static_cast<std::uint64_t>(flags.episodes),
+       .mode = flags.terminal ? ProgressOptions::Mode::kSilent : ProgressOptions::Mode::kAuto});
+  const RolloutSummary summary =
+      Rollout(*environment, policy, flags.episodes, flags.seed, [&](const RolloutStep& step) {
+        outputs.Add(step);
+        progress.Advance(step.terminated || step.truncated ? 1 : 0);
+      });
+  outputs.Finish();
+  progress.Finish();
+  PrintSummary(spec.id, flags.policy, summary, spec, flags.json);
+}
+
+}  // namespace
+
+void AddEnvCommand(CLI::App& program) {
+  CLI::App* env = program.add_subcommand("env", "List environments and watch them");
+  env->require_subcommand(1);
+  env->footer("Example: stableaa env rollout minatar/breakout --policy scripted --terminal\n");
+
+  auto list_json = std::make_shared<bool>(false);
+  CLI::App* list = env->add_subcommand(
+      "list", "All environments: observation, actions, limit of steps, options");
+  list->add_flag("--json", *list_json, "One JSON object per environment");
+  list->footer(
+      "The options are configuration keys: --set env.sticky=0. A limit of 0 means none, or that "
+      "it\n"
+      "depends. Case, hyphens and underscores in ids do not matter, but in Gymnasium's own.\n"
+      "Example: stableaa env list --json\n");
+  list->callback([list_json] { RunList(*list_json); });
+
+  auto flags = std::make_shared<RolloutFlags>();
+  CLI::App* rollout = env->add_subcommand(
+      "rollout", "Play episodes with a policy that needs no learning, and sum them up");
+  rollout->add_option("ID", flags->id, "Environment, such as minatar/breakout")->required();
+  rollout
+      ->add_option("--policy", flags->policy, "Policy; scripted is for minatar/ (default: random)")
+      ->type_name("random|noop|constant:K|scripted");
+  rollout->add_option("--episodes", flags->episodes, "Episodes (default: 10)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))
+      ->type_name("N in [1, 2^40]");
+  rollout
+      ->add_option("--max-episode-steps", flags->max_episode_steps,
+                   "Cut episodes after N steps (default: env.max_episode_steps)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))
+      ->type_name("N in [1, 2^40]");
+  rollout->add_option("--seed", flags->seed, "Seed of environment and policy (default: 1)")
+      ->type_name("N");
+  rollout
+      ->add_option("--trace", flags->trace,
+                   "CSV with a line per step: step, action, reward, terminated, truncated, "
+                   "observation")
+      ->type_name("FILE");
+  rollout->add_option("--gif", flags->gif, "Animated picture of all steps (needs ffmpeg)")
+      ->type_name("FILE.gif");
+  rollout->add_option("--video", flags->video, "Video of all steps (needs ffmpeg)")
+      ->type_name("FILE.mp4");
+  rollout->add_flag("--terminal", flags->terminal, "Watch in the terminal, at the usual speed");
+  flags->settings.AddTo(*rollout);
+  rollout->add_flag("--json", flags->json, "One JSON object with the statistics");
+  rollout->footer(
+      "Standard deviations divide by n - 1. Channel means are over the observations after each "
+      "step.\n"
+      "Examples: stableaa env rollout minatar/seaquest --policy scripted --episodes 100\n"
+      "          stableaa env rollout atari/pong --episodes 1 --video pong.mp4\n");
+  rollout->callback([flags] { RunRollout(*flags); });
+}
+
+}  // namespace stableaa

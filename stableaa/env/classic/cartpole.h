@@ -1,0 +1,66 @@
+// Balancing a pole on a cart (Barto, Sutton and Anderson 1983), as Gymnasium's CartPole-v1.
+//
+// A pole is hinged on a cart that runs on a track without friction; each step pushes the cart to
+// the left or to the right with a fixed force F. With x the cart's position, theta the pole's angle
+// (0: upright, positive: leaning to the right), l half the pole's length, m its mass, and M the
+// mass of both, for one step of tau seconds:
+//
+//   push     = (F + m l theta'^2 sin theta) / M
+//   theta''  = (g sin theta - push cos theta) / (l (4/3 - m cos^2 theta / M))
+//   x''      = push - m l theta'' cos theta / M
+//   (x, x', theta, theta') += tau (x', x'', theta', theta'')      (Euler: the old speeds move)
+//
+// Ends as soon as |x| > 2.4 or |theta| > 12 degrees. Reward 1 for every step, the last one
+// included. Begins with all four variables uniform in [-.05, .05).
+//
+// A step after the end, which Gymnasium leaves undefined, changes nothing and earns 0: so no state
+// ever runs away.
+#ifndef STABLEAA_ENV_CLASSIC_CARTPOLE_H_
+#define STABLEAA_ENV_CLASSIC_CARTPOLE_H_
+
+#include <numbers>
+
+#include "stableaa/env/simulation.h"
+
+namespace stableaa {
+
+class CartPole : public Simulation {
+ public:
+  struct State {
+    double x = 0, x_dot = 0;          // m, m/s
+    double theta = 0, theta_dot = 0;  // rad, rad/s
+    bool operator==(const State&) const = default;
+  };
+
+  static constexpr double kGravity = 9.8;
+  static constexpr double kCartMass = 1.0;
+  static constexpr double kPoleMass = .1;
+  static constexpr double kHalfLength = .5;
+  static constexpr double kForce = 10.0;
+  static constexpr double kTimeStep = .02;
+  static constexpr double kMaxX = 2.4;
+  static constexpr double kMaxTheta = 12 * 2 * std::numbers::pi / 360;
+  static constexpr double kStartRange = .05;
+
+  const State& state() const { return state_; }
+  // BadInput unless |x| and |theta| are at most twice their limits and the speeds at most such that
+  // one step goes from the middle to the limit, which is far more than an episode reaches.
+  void set_state(const State& state);
+
+  void Reset(RandomStream& random) override;
+  // 0: to the left, 1: to the right.
+  Outcome Step(Action action, RandomStream& random) override;
+  // x, x', theta, theta'.
+  void Observe(Observation out) const override;
+  void Draw(Picture& picture) const override;
+  // F64 x, x', theta, theta'.
+  void Save(ByteWriter& out) const override;
+  void Load(ByteReader& in) override;
+
+ private:
+  State state_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_ENV_CLASSIC_CARTPOLE_H_

@@ -1,0 +1,117 @@
+#include "stableaa/env/environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "stableaa/base/error.h"
+
+namespace stableaa {
+
+Space Space::Discrete(int n) { return {.kind = Kind::kDiscrete, .n = n}; }
+
+Space Space::Bytes(std::vector<int> shape, float high) {
+  return {.kind = Kind::kBox,
+          .type = ElementType::kUint8,
+          .shape = std::move(shape),
+          .low = {0},
+          .high = {high}};
+}
+
+Space Space::Floats(std::vector<int> shape, std::vector<float> low, std::vector<float> high) {
+  return {.kind = Kind::kBox,
+          .type = ElementType::kFloat,
+          .shape = std::move(shape),
+          .low = std::move(low),
+          .high = std::move(high)};
+}
+
+std::size_t Space::size() const {
+  std::size_t product = 1;
+  for (const int extent : shape) product *= static_cast<std::size_t>(extent);
+  return product;
+}
+
+std::string Describe(const Space& space) {
+  if (space.kind == Space::Kind::kDiscrete) return fmt::format("{} actions", space.n);
+  std::string text = fmt::format("{} {}", space.type == ElementType::kUint8 ? "uint8" : "float",
+                                 fmt::join(space.shape, "x"));
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  if (space.low.size() == 1 && space.high.size() == 1 && is_finite(space.low[0]) &&
+      is_finite(space.high[0])) {
+    text += fmt::format(" in [{:g}, {:g}]", space.low[0], space.high[0]);
+  }
+  return text;
+}
+
+int EnvironmentSpec::channels() const {
+  return channel_axis < 0 ? 0 : observation.shape[static_cast<std::size_t>(channel_axis)];
+}
+
+Environment::Environment(EnvironmentSpec spec, int num_envs)
+    : spec_(std::move(spec)), num_envs_(num_envs) {
+  if (num_envs < 1) {
+    throw BadInput(
+        fmt::format("{}: expected at least one environment, found {}", spec_.id, num_envs));
+  }
+}
+
+bool Environment::ended(int i) const {
+  const auto row = static_cast<std::size_t>(i);
+  return terminated_[row] != 0 || truncated_[row] != 0;
+}
+
+void Environment::Reset(std::uint64_t seed) {
+  phase_ = Phase::kNew;
+  DoReset(seed);
+  phase_ = Phase::kReady;
+}
+
+void Environment::Step(Actions actions) {
+  Send(actions);
+  Recv();
+}
+
+void Environment::Send(Actions actions) {
+  if (phase_ != Phase::kReady) {
+    throw std::logic_error(phase_ == Phase::kSent ? "Environment::Send before Recv"
+                                                  : "Environment::Send before Reset");
+  }
+  CheckActions(actions);
+  phase_ = Phase::kNew;  // should DoSend throw
+  DoSend(actions);
+  phase_ = Phase::kSent;
+}
+
+void Environment::Recv() {
+  if (phase_ != Phase::kSent) throw std::logic_error("Environment::Recv without Send");
+  phase_ = Phase::kNew;
+  DoRecv();
+  phase_ = Phase::kReady;
+}
+
+void Environment::CheckActions(const Actions& actions) const {
+  const Space& space = spec_.action;
+  const bool discrete = space.kind == Space::Kind::kDiscrete;
+  const std::size_t expected = static_cast<std::size_t>(num_envs_) * space.size();
+  const std::size_t found = discrete ? actions.indices.size() : actions.values.size();
+  if (found != expected) {
+    throw BadInput(
+        fmt::format("{}: expected {} numbers as actions, found {}", spec_.id, expected, found));
+  }
+  if (discrete) {
+    for (const std::int32_t action : actions.indices) {
+      if (action < 0 || action >= space.n) {
+        throw BadInput(fmt::format("{}: expected an action from 0 to {}, found {}", spec_.id,
+                                   space.n - 1, action));
+      }
+    }
+  } else if (!std::ranges::all_of(actions.values, [](float v) { return std::isfinite(v); })) {
+    throw BadInput(fmt::format("{}: expected finite actions", spec_.id));
+  }
+}
+
+}  // namespace stableaa

@@ -1,0 +1,171 @@
+// Environments as Gymnasium understands them, in batches.
+//
+//   auto env = MakeEnvironment("minatar/breakout", {.num_envs = 8});   // registry.h
+//   env->Reset(seed);
+//   for (...) {
+//     Choose(env->observations(), actions);    // one per environment
+//     env->Step(actions);
+//     // env->rewards(), env->terminated(), env->truncated(), env->final_observations()
+//   }
+//
+// An episode ends because it is over (`terminated`: there is nothing to bootstrap from) or because
+// it was cut (`truncated`: there is); the two are never mixed. The environment whose episode ends
+// in a step begins the next one in the same step: observations() then holds the first observation
+// of the new episode, what the next action is for, and final_observations() the true last one of
+// the old. There is no step whose action is ignored.
+//
+// Everything random comes from the seed of Reset: the same seed and actions give the same
+// trajectory, and environment i of a batch does the same whatever the size of the batch.
+#ifndef STABLEAA_ENV_ENVIRONMENT_H_
+#define STABLEAA_ENV_ENVIRONMENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stableaa/env/picture.h"
+
+namespace stableaa {
+
+class ByteReader;
+class ByteWriter;
+
+enum class ElementType { kUint8, kFloat };
+
+// A space as data. Discrete: the numbers 0 to n-1. Box: an array of `shape`, row-major.
+struct Space {
+  enum class Kind { kDiscrete, kBox };
+  Kind kind = Kind::kDiscrete;
+  int n = 0;  // of a discrete space
+
+  // Of a box.
+  ElementType type = ElementType::kFloat;
+  std::vector<int> shape = {};
+  // Bounds, both included, possibly infinite: of each element, or one for all of them.
+  std::vector<float> low = {}, high = {};
+
+  static Space Discrete(int n);
+  static Space Bytes(std::vector<int> shape, float high = 255);
+  static Space Floats(std::vector<int> shape, std::vector<float> low, std::vector<float> high);
+
+  // Elements of one value: the product of the shape; 1 for a discrete space.
+  std::size_t size() const;
+  float LowOf(std::size_t element) const { return low[low.size() == 1 ? 0 : element]; }
+  float HighOf(std::size_t element) const { return high[high.size() == 1 ? 0 : element]; }
+
+  bool operator==(const Space&) const = default;
+};
+
+// "6 actions", "uint8 10x10x4 in [0, 1]", "float 4".
+std::string Describe(const Space& space);
+
+// What one environment of a batch looks like.
+struct EnvironmentSpec {
+  std::string id;     // "minatar/breakout"
+  Space observation;  // always a box
+  Space action;
+  // Which axis of the observation's shape counts channels; -1: there are none.
+  int channel_axis = -1;
+  std::vector<std::string> channel_names = {};  // one per channel, or none
+  std::vector<std::string> action_names = {};   // one per discrete action, or none
+  // Episodes are truncated after so many steps; 0: never.
+  std::int64_t max_episode_steps = 0;
+  // The discrete action, or the value of every element of a box action, that does nothing.
+  std::optional<double> noop = {};
+  // How fast to show it to people.
+  double frames_per_second = 15;
+  // What else was agreed on, for people and run.json: "sticky .1, ramping, 6 actions".
+  std::string protocol = {};
+
+  int channels() const;  // 0: none
+};
+
+// Observations of a batch, one environment after the other; the span of the other type is empty.
+struct Observations {
+  std::span<const std::uint8_t> bytes = {};
+  std::span<const float> floats = {};
+};
+
+// Actions of a batch: indices of a discrete space, or the elements of a box.
+struct Actions {
+  std::span<const std::int32_t> indices = {};
+  std::span<const float> values = {};
+};
+
+// Not thread-safe; may be used by any one thread at a time. Views hold until the next call that
+// changes the environment.
+class Environment {
+ public:
+  virtual ~Environment() = default;
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  const EnvironmentSpec& spec() const { return spec_; }
+  int num_envs() const { return num_envs_; }
+
+  // Begins anew, whatever happened before, as a new object would.
+  void Reset(std::uint64_t seed);
+
+  // One step of every environment. BadInput if the actions are not num_envs() valid ones. After an
+  // Error of the environment itself (a worker that died) only Reset may be called.
+  void Step(Actions actions);
+
+  // Step in two halves. Between them environments that live in other processes work on their own:
+  // the caller has time for something else.
+  void Send(Actions actions);
+  void Recv();
+
+  // After Reset, Step or Recv.
+  Observations observations() const { return observations_; }
+  std::span<const double> rewards() const { return rewards_; }
+  std::span<const std::uint8_t> terminated() const { return terminated_; }  // 0 or 1
+  std::span<const std::uint8_t> truncated() const { return truncated_; }
+  bool ended(int i) const;
+  // Rows of environments whose episode has not ended in the last step are unspecified.
+  Observations final_observations() const { return final_observations_; }
+
+  // Whether frames are drawn, by EnvironmentOptions::render.
+  virtual bool renders() const = 0;
+  // Pictures of environment i at observations() and, if its episode has just ended, at
+  // final_observations(). Needs renders().
+  virtual const Picture& frame(int i) const = 0;
+  virtual const Picture& final_frame(int i) const = 0;
+
+  // Writes all that the future depends on; Load, into an environment made with the same id, options
+  // and num_envs, goes on to the same trajectory. BadInput for what is not such a state; the
+  // environment is unchanged then, or has to be Reset if it lives in another process. An
+  // environment that cannot save its state is rebuilt from its seed and actions, which takes time.
+  virtual void Save(ByteWriter& out) const = 0;
+  virtual void Load(ByteReader& in) = 0;
+
+ protected:
+  Environment(EnvironmentSpec spec, int num_envs);
+
+  virtual void DoReset(std::uint64_t seed) = 0;
+  virtual void DoSend(Actions actions) = 0;
+  virtual void DoRecv() = 0;
+
+  // What the views show; set once by the derived class.
+  Observations observations_, final_observations_;
+  std::span<const double> rewards_;
+  std::span<const std::uint8_t> terminated_, truncated_;
+  // For the derived class after Load: observations() may be used, Step may be called.
+  void set_ready() { phase_ = Phase::kReady; }
+  void set_unready() { phase_ = Phase::kNew; }
+  bool is_ready() const { return phase_ == Phase::kReady; }
+
+ private:
+  enum class Phase { kNew, kReady, kSent };
+  void CheckActions(const Actions& actions) const;
+
+  const EnvironmentSpec spec_;
+  const int num_envs_;
+  Phase phase_ = Phase::kNew;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_ENV_ENVIRONMENT_H_

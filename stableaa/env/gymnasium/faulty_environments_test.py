@@ -1,0 +1,132 @@
+"""Environments that do what environments should not, for the tests of the bridge; made as gymnasium.make
+makes them, by the ids "faulty_environments_test:Raises-v0"."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Counter(gymnasium.Env):
+    """Well-behaved: shows the seed of its episode (split in two), the steps so far and the last action."""
+
+    observation_space = spaces.Box(0, 1e6, (4,), np.float64)
+    action_space = spaces.Discrete(3, start=5)
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 7}
+
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
+
+    def look(self):
+        return np.array([self.seed // 65536, self.seed % 65536, self.steps, self.action], np.float64)
+
+    def reset(self, seed=None, options=None):
+        self.seed, self.steps, self.action = seed, 0, 0
+        return self.look(), {}
+
+    def step(self, action):
+        self.steps += 1
+        self.action = action
+        return self.look(), 0.25 * self.steps, action == 7, False, {}
+
+    def render(self):
+        return np.full((6, 8, 3), min(self.steps, 255), np.uint8)
+
+
+class Raises(Counter):
+    def step(self, action):
+        if self.steps == 2:
+            raise ValueError("the third step\nis one too many")
+        return super().step(action)
+
+
+class RaisesInReset(Counter):
+    def reset(self, seed=None, options=None):
+        raise ValueError("no beginning")
+
+
+class Hangs(Counter):
+    def step(self, action):
+        time.sleep(1000)
+
+
+class HangsInMake(Counter):
+    def __init__(self, render_mode=None):
+        time.sleep(1000)
+
+
+class Exits(Counter):
+    def step(self, action):
+        print("leaving now", file=sys.stderr)
+        os._exit(3)
+
+
+class Kills(Counter):
+    def step(self, action):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Spawns(Counter):
+    """Shows the process id of a child that would outlive it, split in two."""
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seed = subprocess.Popen(["sleep", "1000"]).pid
+        return self.look(), {}
+
+
+class Chatters(Counter):
+    def step(self, action):
+        sys.stdout.write("to stdout\n" * 30000)
+        sys.stderr.write("to stderr\n" * 30000)
+        return super().step(action)
+
+
+class Forgets(Counter):
+    """Not deterministic."""
+
+    def look(self):
+        return super().look() + [0, 0, 0, time.time_ns() % 1000]
+
+
+class WrongShape(Counter):
+    def step(self, action):
+        return np.zeros(7), 0, False, False, {}
+
+
+class SequenceObservation(Counter):
+    observation_space = spaces.Sequence(spaces.Discrete(2))
+
+
+class TupleAction(Counter):
+    action_space = spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)])
+
+
+class DictObservation(Counter):
+    observation_space = spaces.Dict({"a": spaces.Discrete(3), "b": spaces.Box(-1, 1, (2,), np.float32)})
+
+    def look(self):
+        return {"a": 2, "b": np.array([0.5, -0.5], np.float32)}
+
+
+class NoPicture(Counter):
+    def render(self):
+        return None
+
+
+class ContinuousAction(Counter):
+    action_space = spaces.Box(np.array([[-1.0, 0.0]]), np.array([[np.inf, 2.0]]), dtype=np.float64)
+
+    def step(self, action):
+        assert action.shape == (1, 2) and action.dtype == np.float64
+        self.steps += 1
+        return np.array([0, 0, action[0, 0], action[0, 1]]), 0.0, False, False, {}
+
+
+for kind in [value for value in globals().values() if isinstance(value, type) and issubclass(value, Counter)]:
+    gymnasium.register(f"{kind.__name__}-v0", kind, max_episode_steps=20)

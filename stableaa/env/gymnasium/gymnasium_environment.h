@@ -1,0 +1,138 @@
+// Environments that live in Python: any of Gymnasium's, and Atari on ale-py, in worker processes.
+//
+// Observations, actions and all else that a step moves lie in memory that is shared with the
+// workers; a step costs one byte to each worker and one back. Between Send and Recv the workers are
+// on their own.
+//
+// State cannot be taken out of these environments. But they are deterministic: every episode begins
+// with a seed of its own, drawn from the seed of Reset, and Save writes the seeds and the actions
+// of the present game. Load plays them again, and compares where that led to.
+#ifndef STABLEAA_ENV_GYMNASIUM_GYMNASIUM_ENVIRONMENT_H_
+#define STABLEAA_ENV_GYMNASIUM_GYMNASIUM_ENVIRONMENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/random.h"
+#include "stableaa/env/environment.h"
+#include "stableaa/env/gymnasium/shared_memory.h"
+#include "stableaa/env/gymnasium/worker_process.h"
+
+namespace stableaa {
+
+// How a game of Atari is played. All: frame skip 4, the larger of the last two frames, grey, 84x84,
+// the last 4 stacked, at most 108,000 frames (27,000 steps) per game; rewards as the game gives
+// them.
+struct AtariProtocol {
+  std::string name;
+  double sticky = 0;         // in each frame, the probability that the action before is repeated
+  bool lives_end = false;    // losing a life ends the episode; the next one goes on with the game
+  int no_ops = 0;            // a game begins with up to so many frames of doing nothing
+  bool fire = false;         // and with fire, where the game has it
+  bool all_actions = false;  // all 18 instead of those that do something in the game
+  // As in the paper's code: each life (not only each game) begins with no-ops, fire and the action
+  // after it; frames are shrunk to 84x110 (bilinear) and cropped to rows 18 to 101.
+  bool authors = false;
+};
+
+// authors (the paper's code), nature (after Mnih et al. 2015), machado (Machado et al. 2018).
+AtariProtocol NamedAtariProtocol(const std::string& name);
+
+struct GymnasiumOptions {
+  std::string id;      // ours, for messages and the spec: "atari/pong"
+  std::string family;  // "atari" or "gymnasium"
+  std::string name;    // "pong", "LunarLander-v3"
+  AtariProtocol protocol = {};
+  int num_envs = 1;
+  int workers = 1;  // processes; never more than environments
+  std::string python = "python3";
+  double timeout_seconds = 60;
+  std::int64_t max_episode_steps = 0;  // cut earlier than the environment does; 0: do not
+  bool render = false;
+};
+
+class GymnasiumEnvironment : public Environment {
+ public:
+  // Starts the workers and waits until all are ready. BadInput: no such Python or environment, or
+  // spaces that are not supported. WorkFailed: a package is missing (and how to get it), or a
+  // worker failed.
+  static std::unique_ptr<GymnasiumEnvironment> Make(const GymnasiumOptions& options);
+
+  bool renders() const override { return !frames_.empty(); }
+  const Picture& frame(int i) const override;
+  const Picture& final_frame(int i) const override;
+  void Save(ByteWriter& out) const override;
+  void Load(ByteReader& in) override;
+
+  // Seconds that the first worker takes for `steps` steps of its environments, with the actions of
+  // the last Send, driven by a loop in Python alone. The games are somewhere else afterwards:
+  // Reset.
+  double MeasureInPython(std::int64_t steps);
+  int envs_of_first_worker() const { return parts_.front().count; }
+
+  // For tests that kill them.
+  std::vector<pid_t> worker_pids() const;
+
+ private:
+  struct Part {
+    std::unique_ptr<WorkerProcess> worker;
+    int begin = 0, count = 0;  // its environments
+  };
+  // The present game of one environment: what is needed to play it again.
+  struct Game {
+    std::vector<std::int64_t> seeds;  // of its episodes; lives may be episodes
+    std::vector<std::int32_t> indices;
+    std::vector<float> values;
+    std::int64_t steps_in_episode = 0;
+  };
+  struct Slot {
+    RandomStream seeds;  // of the episodes
+    Game game = {};
+  };
+  struct SavedSlot {
+    RandomStream seeds;
+    std::int64_t next_seed = 0;
+    Game game = {};
+    std::uint64_t hash = 0;  // of the observation
+  };
+
+  GymnasiumEnvironment(const GymnasiumOptions& options, EnvironmentSpec spec,
+                       std::unique_ptr<SharedMemory> memory, std::vector<Part> parts,
+                       int picture_height, int picture_width);
+
+  void DoReset(std::uint64_t seed) override;
+  void DoSend(Actions actions) override;
+  void DoRecv() override;
+
+  void Command(char command);
+  void AwaitAnswers();
+  void NewSlots(std::uint64_t seed);
+  void DrawSeed(std::size_t i);
+  void ReadAction(ByteReader& in, Game& game) const;
+  void Replay(const std::vector<SavedSlot>& saved);
+  std::uint64_t ObservationHash(std::size_t i) const;
+  void CopyPictures();
+
+  const GymnasiumOptions options_;
+  std::unique_ptr<SharedMemory> memory_;
+  std::vector<Part> parts_;
+  std::uint64_t seed_ = 0;
+  std::vector<Slot> slots_;
+  bool awaiting_ = false;  // an answer, since Send
+
+  // In the shared memory.
+  std::span<std::int32_t> indices_;
+  std::span<float> values_;
+  std::span<std::uint8_t> mask_, anew_, new_game_, term_, trunc_;
+  std::span<std::int64_t> next_seeds_;
+  std::span<double> reward_, bench_;
+  std::span<std::uint8_t> bytes_, final_bytes_, pictures_, final_pictures_;
+  std::span<float> floats_, final_floats_;
+  std::vector<Picture> frames_, final_frames_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_ENV_GYMNASIUM_GYMNASIUM_ENVIRONMENT_H_

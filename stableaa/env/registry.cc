@@ -1,0 +1,230 @@
+#include "stableaa/env/registry.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "stableaa/base/config.h"
+#include "stableaa/base/error.h"
+#include "stableaa/base/nearest_name.h"
+#include "stableaa/base/plain_text.h"
+#include "stableaa/env/classic/classic.h"
+#include "stableaa/env/gymnasium/gymnasium_environment.h"
+#include "stableaa/env/minatar/minatar.h"
+#include "stableaa/env/native_environment.h"
+
+namespace stableaa {
+namespace {
+
+// The 4 games of the paper's main figures, then its other 16.
+constexpr std::array kPaperGames = {"space_invaders",  "enduro",       "breakout",  "crazy_climber",
+                                    "alien",           "battle_zone",  "berzerk",   "bowling",
+                                    "chopper_command", "demon_attack", "frostbite", "ice_hockey",
+                                    "kung_fu_master",  "ms_pacman",    "pitfall",   "pong",
+                                    "private_eye",     "robotank",     "up_n_down", "yars_revenge"};
+
+const std::vector<std::pair<std::string, EnvironmentOptions::Protocol>>& Protocols() {
+  using Protocol = EnvironmentOptions::Protocol;
+  static const std::vector<std::pair<std::string, Protocol>> kProtocols = {
+      {"authors", Protocol::kAuthors},
+      {"nature", Protocol::kNature},
+      {"machado", Protocol::kMachado}};
+  return kProtocols;
+}
+
+// Letters and digits only, in lower case: what two spellings of one name have in common.
+std::string Essence(const std::string& name) {
+  std::string essence;
+  for (const char c : name) {
+    if (c == '_' || c == '-') continue;
+    essence += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return essence;
+}
+
+struct ParsedId {
+  std::string family, name;
+};
+
+std::vector<std::string> NativeIds() {
+  std::vector<std::string> ids;
+  for (const std::string& name : ClassicNames()) ids.push_back(fmt::format("classic/{}", name));
+  for (const std::string& name : MinatarNames()) ids.push_back(fmt::format("minatar/{}", name));
+  return ids;
+}
+
+std::optional<std::string> FindName(const std::string& name,
+                                    const std::vector<std::string>& names) {
+  for (const std::string& candidate : names) {
+    if (Essence(candidate) == Essence(name)) return candidate;
+  }
+  return std::nullopt;
+}
+
+ParsedId Parse(const std::string& id) {
+  const std::size_t slash = id.find('/');
+  const std::string family = Essence(id.substr(0, slash));
+  const std::string name = slash == std::string::npos ? "" : id.substr(slash + 1);
+  if (!name.empty() && IsCleanUtf8(name)) {
+    if (family == "gymnasium") return {family, name};
+    if (family == "atari") {
+      const std::vector<std::string> games(kPaperGames.begin(), kPaperGames.end());
+      return {family, FindName(name, games).value_or(name)};  // the worker knows the others
+    }
+    if (family == "minatar" || family == "classic") {
+      const auto& names = family == "minatar" ? MinatarNames() : ClassicNames();
+      if (const auto found = FindName(name, names)) return {family, *found};
+    }
+  }
+  std::vector<std::string> known = NativeIds();
+  for (const char* const game : kPaperGames) known.push_back(fmt::format("atari/{}", game));
+  throw BadInput(fmt::format("there is no environment '{}'{}; 'stableaa env list' shows all",
+                             Shorten(id), DidYouMean(id, known)));
+}
+
+GymnasiumOptions BridgeOptions(const ParsedId& id, const EnvironmentOptions& options) {
+  GymnasiumOptions bridge{.id = fmt::format("{}/{}", id.family, id.name),
+                          .family = id.family,
+                          .name = id.name,
+                          .num_envs = options.num_envs,
+                          .workers = options.workers,
+                          .python = ResolvePython(options.python),
+                          .timeout_seconds = options.timeout_seconds,
+                          .max_episode_steps = options.max_episode_steps,
+                          .render = options.render};
+  if (id.family == "atari") {
+    for (const auto& [name, protocol] : Protocols()) {
+      if (protocol == options.protocol) bridge.protocol = NamedAtariProtocol(name);
+    }
+    if (options.sticky >= 0) bridge.protocol.sticky = options.sticky;
+    if (options.actions != EnvironmentOptions::ActionSet::kUsual) {
+      bridge.protocol.all_actions = options.actions == EnvironmentOptions::ActionSet::kFull;
+    }
+  }
+  return bridge;
+}
+
+std::unique_ptr<Environment> MakeNative(EnvironmentSpec spec, const EnvironmentOptions& options,
+                                        const MakeSimulation& make) {
+  if (options.max_episode_steps > 0) spec.max_episode_steps = options.max_episode_steps;
+  return std::make_unique<NativeEnvironment>(std::move(spec), options.num_envs, make,
+                                             options.render);
+}
+
+MinatarEnvironmentOptions ToMinatar(const EnvironmentOptions& options) {
+  MinatarEnvironmentOptions minatar{
+      .ramping = options.ramping,
+      .minimal_actions = options.actions == EnvironmentOptions::ActionSet::kMinimal};
+  if (options.sticky >= 0) minatar.sticky = options.sticky;
+  return minatar;
+}
+
+}  // namespace
+
+void Describe(Config& config, EnvironmentOptions& options) {
+  using ActionSet = EnvironmentOptions::ActionSet;
+  config.Real("env.sticky", &options.sticky, {.at_least = -1, .at_most = 1},
+              "Probability that the action before is repeated. -1: as usual, 0.1 for MinAtar, for "
+              "Atari as the protocol says.");
+  config.Bool("env.ramping", &options.ramping,
+              "MinAtar: games become harder with time (Asterix, Seaquest, Space Invaders).");
+  config.Choice(
+      "env.actions", &options.actions,
+      {{"usual", ActionSet::kUsual}, {"minimal", ActionSet::kMinimal}, {"full", ActionSet::kFull}},
+      "Only actions that do something in the game, or all. Usual: all 6 for MinAtar, for "
+      "Atari as the protocol says.");
+  config.Choice(
+      "env.protocol", &options.protocol, Protocols(),
+      "How Atari is played. authors: as the paper's code (a lost life ends the episode, "
+      "84x110 cropped). nature: the same lives, 84x84 by area. machado: sticky 0.25, whole "
+      "games, all 18 actions.");
+  config.Int("env.max_episode_steps", &options.max_episode_steps, {0, std::int64_t{1} << 40},
+             "Episodes are truncated after so many steps. 0: as usual for the environment.");
+  config.Text("env.python", &options.python,
+              "The Python of atari/ and gymnasium/ environments. Empty: the one that scripts/atari "
+              "makes, else python3.");
+  config.Int("env.workers", &options.workers, {1, 256},
+             "Processes that the environments of atari/ and gymnasium/ are spread over.");
+  config.Real("env.timeout_seconds", &options.timeout_seconds, {.above = 0, .at_most = 1e6},
+              "A worker process that does not answer for so long is killed, which ends the work.");
+}
+
+void EnvironmentOptions::Validate() const {
+  EnvironmentOptions copy = *this;
+  Config config;
+  Describe(config, copy);
+  if (sticky < 0 && sticky != -1) {
+    throw BadInput(
+        fmt::format("env.sticky: expected a probability in [0, 1], or -1, found {}", sticky));
+  }
+  if (num_envs < 1 || num_envs > kMaxEnvironments) {
+    throw BadInput(
+        fmt::format("expected 1 to {} environments, found {}", kMaxEnvironments, num_envs));
+  }
+}
+
+bool IsNative(const std::string& id) {
+  const std::string family = Parse(id).family;
+  return family == "classic" || family == "minatar";
+}
+
+std::unique_ptr<Environment> MakeEnvironment(const std::string& id,
+                                             const EnvironmentOptions& options) {
+  options.Validate();
+  const ParsedId parsed = Parse(id);
+  const std::string& name = parsed.name;
+  if (parsed.family == "classic") {
+    return MakeNative(ClassicEnvironmentSpec(name), options, [name] { return MakeClassic(name); });
+  }
+  if (parsed.family == "minatar") {
+    const MinatarEnvironmentOptions minatar = ToMinatar(options);
+    return MakeNative(MinatarEnvironmentSpec(name, minatar), options,
+                      [name, minatar] { return MakeMinatar(name, minatar); });
+  }
+  return GymnasiumEnvironment::Make(BridgeOptions(parsed, options));
+}
+
+std::string ResolvePython(const std::string& configured) {
+  if (!configured.empty()) return configured;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const auto python = program.parent_path() / "atari" / "bin" / "python3";
+    if (::access(python.c_str(), X_OK) == 0) return python;
+  }
+  return "python3";
+}
+
+std::vector<EnvironmentListing> ListEnvironments() {
+  std::vector<EnvironmentListing> list;
+  const auto add = [&list](const EnvironmentSpec& spec, std::vector<std::string> options) {
+    list.push_back({spec.id, Describe(spec.observation), Describe(spec.action),
+                    spec.max_episode_steps, std::move(options)});
+  };
+  for (const std::string& name : ClassicNames()) {
+    add(ClassicEnvironmentSpec(name), {"env.max_episode_steps"});
+  }
+  for (const std::string& name : MinatarNames()) {
+    add(MinatarEnvironmentSpec(name),
+        {"env.sticky", "env.ramping", "env.actions", "env.max_episode_steps"});
+  }
+  const std::vector<std::string> bridge = {"env.max_episode_steps", "env.python", "env.workers",
+                                           "env.timeout_seconds"};
+  std::vector<std::string> atari = {"env.protocol", "env.sticky", "env.actions"};
+  atari.insert(atari.end(), bridge.begin(), bridge.end());
+  const std::string frames = Describe(Space::Bytes({4, 84, 84}));
+  for (const char* const game : kPaperGames) {
+    list.push_back({fmt::format("atari/{}", game), frames, "3 to 18 actions", 27'000, atari});
+  }
+  list.push_back({"atari/<any other game of ale-py>", frames, "3 to 18 actions", 27'000, atari});
+  list.push_back({"gymnasium/<any id of Gymnasium>", "box, or what flattens to one",
+                  "discrete, or a box", 0, bridge});
+  return list;
+}
+
+}  // namespace stableaa

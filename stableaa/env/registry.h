@@ -1,0 +1,78 @@
+// Environments by name: `family/name`, the options that all families know, and the list of what
+// there is.
+//
+//   minatar/{asterix,breakout,freeway,seaquest,space_invaders}     native (minatar/)
+//   classic/{cartpole,mountain_car,acrobot,pendulum}               native (classic/)
+//   atari/<game>, such as atari/ms_pacman                          ale-py in a worker process
+//   (gymnasium/) gymnasium/<id>, such as gymnasium/LunarLander-v3               Gymnasium in a
+//   worker process
+//
+// Case, hyphens and underscores do not matter but in Gymnasium's own ids: MinAtar/Space-Invaders is
+// minatar/space_invaders, Atari/MsPacman is atari/ms_pacman.
+#ifndef STABLEAA_ENV_REGISTRY_H_
+#define STABLEAA_ENV_REGISTRY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stableaa/env/environment.h"
+
+namespace stableaa {
+
+class Config;
+
+inline constexpr int kMaxEnvironments = 65536;
+
+struct EnvironmentOptions {
+  enum class ActionSet { kUsual, kMinimal, kFull };
+  enum class Protocol { kAuthors, kNature, kMachado };
+
+  int num_envs = 1;
+  // Draw a picture of every environment in every step.
+  bool render = false;
+
+  // Keys env.*; Describe says what they mean.
+  double sticky = -1;
+  bool ramping = true;
+  ActionSet actions = ActionSet::kUsual;
+  Protocol protocol = Protocol::kNature;
+  std::int64_t max_episode_steps = 0;
+  std::string python = {};
+  int workers = 1;
+  double timeout_seconds = 60;
+
+  void Validate() const;
+};
+
+void Describe(Config& config, EnvironmentOptions& options);
+
+// Whether `id` names a native environment, one that lives in this process.
+bool IsNative(const std::string& id);
+
+// BadInput for an id that does not exist, with what was probably meant, or for options that are out
+// of range; for bridged ones see GymnasiumEnvironment::Make.
+std::unique_ptr<Environment> MakeEnvironment(const std::string& id,
+                                             const EnvironmentOptions& options = {});
+
+// The Python of bridged environments: env.python; else the one that scripts/atari makes beside the
+// program; else python3.
+std::string ResolvePython(const std::string& configured);
+
+// One line of `stableaa env list`.
+struct EnvironmentListing {
+  std::string id;
+  std::string observation;           // "uint8 10x10x4 in [0, 1]"
+  std::string actions;               // "6 actions"
+  std::int64_t max_episode_steps;    // 0: none, or it depends
+  std::vector<std::string> options;  // keys that matter for it
+};
+
+// Native environments, the paper's 20 Atari games, and a line each for all others of Atari and
+// Gymnasium.
+std::vector<EnvironmentListing> ListEnvironments();
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_ENV_REGISTRY_H_

@@ -1,0 +1,323 @@
+#include "stableaa/env/video.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "stableaa/base/descriptor.h"
+#include "stableaa/base/error.h"
+#include "stableaa/base/plain_text.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kWatchableSide = 320;
+constexpr int kMaxScale = 64;
+constexpr int kMaxSide = 8192;
+
+bool IsGif(const fs::path& path) { return path.extension() == ".gif"; }
+
+VideoOptions Checked(const fs::path& path, const VideoOptions& options) {
+  if (path.extension() != ".gif" && path.extension() != ".mp4") {
+    throw BadInput(
+        fmt::format("cannot write {}: a video's name ends in .gif or .mp4", path.string()));
+  }
+  if (!(options.frames_per_second >= .1 && options.frames_per_second <= 1000)) {
+    throw BadInput(fmt::format("a video has 0.1 to 1000 frames per second, found {}",
+                               options.frames_per_second));
+  }
+  if (options.scale < 0 || options.scale > kMaxScale) {
+    throw BadInput(fmt::format("a video's scale is 1 to {}, or 0 to choose, found {}", kMaxScale,
+                               options.scale));
+  }
+  return options;
+}
+
+// By the rules of execvp.
+std::string FindFfmpeg(const fs::path& path) {
+  const char* variable = std::getenv("PATH");
+  std::string_view directories = variable == nullptr ? "/bin:/usr/bin" : variable;
+  while (true) {
+    const std::size_t colon = directories.find(':');
+    const fs::path program = fs::path(directories.substr(0, colon)) / "ffmpeg";
+    std::error_code error;
+    if (::access(program.c_str(), X_OK) == 0 && fs::is_regular_file(program, error)) {
+      return fs::absolute(program).string();
+    }
+    if (colon == directories.npos) break;
+    directories.remove_prefix(colon + 1);
+  }
+  throw WorkFailed(
+      fmt::format("cannot write {}: videos need the program ffmpeg, which is not installed "
+                  "(Debian, Ubuntu: apt install ffmpeg)",
+                  path.string()));
+}
+
+// The caller named the path: whatever the system has against it is bad input.
+std::unique_ptr<AtomicFile> OpenFile(const fs::path& path) {
+  try {
+    return std::make_unique<AtomicFile>(path);
+  } catch (const Error& error) {
+    throw BadInput(error.what());
+  }
+}
+
+int ScaleOf(const Picture& picture, const VideoOptions& options) {
+  if (options.scale > 0) return options.scale;
+  const int shorter = std::min(picture.width(), picture.height());
+  return std::max(1, (kWatchableSide + shorter / 2) / shorter);
+}
+
+std::string Filters(const Picture& first, int scale, const VideoOptions& options, bool gif) {
+  std::string filters = fmt::format("scale={}:{}:flags=neighbor,format=rgb24",
+                                    scale * first.width(), scale * first.height());
+  if (gif) {
+    if (options.frames_per_second > 50) filters += ",fps=50";
+    return filters +
+           ",split[seen][drawn];[seen]palettegen=stats_mode=single:reserve_transparent=0[palette];"
+           "[drawn][palette]paletteuse=dither=none:new=1";
+  }
+  return filters +
+         ",pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv,format=yuv420p";
+}
+
+// What ffmpeg is asked to do: raw pictures from its input into descriptor 3. That is by name
+// because +faststart, which moves the index to the front, opens the file a second time. Without
+// -xerror it reports success when the end of the file could not be written.
+std::vector<std::string> Arguments(const Picture& first, int scale, const VideoOptions& options,
+                                   bool gif) {
+  constexpr std::string_view kGif = "-f gif -loop 0";
+  // With the kind of yuv that the filters make, which players else guess from the size.
+  constexpr std::string_view kMp4 =
+      "-f mp4 -c:v libx264 -crf 18 -movflags +faststart "
+      "-colorspace bt709 -color_primaries bt709 -color_trc bt709 -color_range tv";
+  const std::string command = fmt::format(
+      "ffmpeg -hide_banner -nostdin -nostats -loglevel error -xerror "
+      "-f rawvideo -pixel_format rgb24 -video_size {}x{} -framerate {} -i pipe:0 "
+      "-vf {} {} -y file:/dev/fd/3",
+      first.width(), first.height(), options.frames_per_second, Filters(first, scale, options, gif),
+      gif ? kGif : kMp4);
+  std::istringstream words(command);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+// Above the descriptors that a child is given, so that placing one does not overwrite another.
+Descriptor MovedUp(Descriptor descriptor) {
+  return Descriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 4));
+}
+
+Descriptor FileInMemory(const char* name) {
+  return MovedUp(Descriptor(::memfd_create(name, MFD_CLOEXEC)));
+}
+
+// Calls `take` with one piece of the file after the other.
+template <typename Take>
+void ForEachPart(const Descriptor& file, Take take) {
+  std::array<char, 1 << 16> part;
+  off_t done = 0;
+  ssize_t got = 0;
+  while ((got = ::pread(file.get(), part.data(), part.size(), done)) > 0) {
+    take(std::string_view(part.data(), static_cast<std::size_t>(got)));
+    done += got;
+  }
+}
+
+// Of ffmpeg's messages the last that says something.
+std::string LastLine(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t newline = text.rfind('\n');
+    const std::string_view line = newline == text.npos ? text : text.substr(newline + 1);
+    if (!line.empty() && line != "Conversion failed!") return Shorten(line, 200);
+    text = newline == text.npos ? std::string_view() : text.substr(0, newline);
+  }
+  return "";
+}
+
+}  // namespace
+
+// The running ffmpeg. Its messages go into a file, which, unlike a pipe, nobody has to empty.
+class VideoWriter::Encoder {
+ public:
+  Encoder(const std::string& program, const std::vector<std::string>& arguments)
+      : output_(FileInMemory("video")), messages_(FileInMemory("ffmpeg messages")) {
+    // A socket, because writing to it can fail without a signal.
+    std::array<int, 2> ends = {-1, -1};
+    ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data());
+    input_ = Descriptor(ends[0]);
+    const Descriptor its_input = MovedUp(Descriptor(ends[1]));
+    if (!its_input.is_open() || !output_.is_open() || !messages_.is_open()) {
+      throw SystemError("cannot start ffmpeg", errno);
+    }
+    Spawn(program, arguments, its_input);
+  }
+
+  ~Encoder() {
+    if (!running_) return;
+    ::kill(-process_, SIGKILL);
+    WaitForEnd();
+  }
+
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
+
+  // False if ffmpeg does not read any more.
+  bool Write(std::span<const std::uint8_t> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(input_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent >= 0) {
+        bytes = bytes.subspan(static_cast<std::size_t>(sent));
+      } else if (errno != EINTR) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Ends the input and waits. Returns what went wrong; empty: nothing.
+  std::string Finish() {
+    input_.Close();
+    const int status = WaitForEnd();
+    if (WIFSIGNALED(status)) {
+      return fmt::format("it was killed by signal {} ({})", WTERMSIG(status),
+                         ::strsignal(WTERMSIG(status)));
+    }
+    if (WEXITSTATUS(status) == 0) return "";
+    std::string messages;
+    ForEachPart(messages_, [&](std::string_view part) { messages += part; });
+    const std::string line = LastLine(messages);
+    return line.empty() ? fmt::format("exit code {}", WEXITSTATUS(status)) : line;
+  }
+
+  // False if there is none.
+  bool CopyOutput(AtomicFile& file) const {
+    bool any = false;
+    ForEachPart(output_, [&](std::string_view part) {
+      file.Write(part);
+      any = true;
+    });
+    return any;
+  }
+
+ private:
+  // In a process group of its own: Ctrl-C is for this program, which may want to finish the video.
+  void Spawn(const std::string& program, const std::vector<std::string>& arguments,
+             const Descriptor& its_input) {
+    std::vector<char*> argv;
+    for (const std::string& argument : arguments) {
+      argv.push_back(const_cast<char*>(argument.c_str()));  // posix_spawn does not write to it
+    }
+    argv.push_back(nullptr);
+
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, its_input.get(), STDIN_FILENO);
+    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions, messages_.get(), STDERR_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, output_.get(), 3);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions, 4);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    const int failure =
+        ::posix_spawn(&process_, program.c_str(), &actions, &attributes, argv.data(), environ);
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (failure != 0) throw SystemError(fmt::format("cannot start {}", program), failure);
+    running_ = true;
+  }
+
+  int WaitForEnd() {
+    int status = 0;
+    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
+    }
+    running_ = false;
+    return status;
+  }
+
+  Descriptor input_, output_, messages_;
+  pid_t process_ = 0;
+  bool running_ = false;
+};
+
+VideoWriter::VideoWriter(fs::path path, VideoOptions options)
+    : path_(std::move(path)),
+      options_(Checked(path_, options)),
+      ffmpeg_(FindFfmpeg(path_)),
+      file_(OpenFile(path_)) {}
+
+VideoWriter::~VideoWriter() = default;
+
+void VideoWriter::Add(const Picture& picture) {
+  CheckOpen();
+  if (!encoder_) Start(picture);
+  if (picture.width() != width_ || picture.height() != height_) {
+    throw BadInput(fmt::format("cannot add a picture of {}x{} pixels to {}, which has {}x{}",
+                               picture.width(), picture.height(), path_.string(), width_, height_));
+  }
+  if (encoder_->Write(picture.rgb())) return;
+  const std::string reason = encoder_->Finish();
+  Fail(reason.empty() ? "it ended before the last picture" : reason);
+}
+
+void VideoWriter::Finish() {
+  CheckOpen();
+  if (!encoder_) {
+    closed_ = true;
+    throw WorkFailed(fmt::format("cannot write {}: there are no pictures", path_.string()));
+  }
+  const std::string reason = encoder_->Finish();
+  if (!reason.empty()) Fail(reason);
+  closed_ = true;
+  if (!encoder_->CopyOutput(*file_)) Fail("it wrote nothing");
+  encoder_.reset();
+  file_->Commit();
+}
+
+void VideoWriter::Start(const Picture& first) {
+  if (first.width() == 0) throw BadInput("cannot make a video of empty pictures");
+  const int scale = ScaleOf(first, options_);
+  if (scale * std::max(first.width(), first.height()) > kMaxSide) {
+    throw BadInput(fmt::format("a video has at most {} pixels per side, found {}x{} times {}",
+                               kMaxSide, first.width(), first.height(), scale));
+  }
+  encoder_ = std::make_unique<Encoder>(ffmpeg_, Arguments(first, scale, options_, IsGif(path_)));
+  width_ = first.width();
+  height_ = first.height();
+}
+
+void VideoWriter::CheckOpen() const {
+  if (closed_) {
+    throw BadInput(fmt::format("cannot write {}: the video is already closed", path_.string()));
+  }
+}
+
+void VideoWriter::Fail(const std::string& reason) {
+  closed_ = true;
+  encoder_.reset();
+  throw WorkFailed(fmt::format("cannot write {}: ffmpeg failed: {}", path_.string(), reason));
+}
+
+}  // namespace stableaa
