@@ -81,18 +81,28 @@ function(stableaa_test name)
     TEST_LIST ${program}_bench PROPERTIES LABELS full TIMEOUT 600 RUN_SERIAL TRUE)
 endfunction()
 
-# stableaa_crosscheck(NAME [LINKS target ...])
-#   builds NAME.cc, a small program that prints what the library computes, and registers the test
-#   NAME, which runs NAME.py on it to compare with NumPy and SciPy. Skipped, with a message, where
-#   there is no Python with these packages (scripts/test makes one in the build tree).
-function(stableaa_crosscheck name)
+# stableaa_crosscheck(NAME [LINKS target ...] [PYTHON atari])
+#   builds NAME.cc, a small program that prints what the library computes, and registers a test that runs
+#   NAME.py on it to compare with NumPy and SciPy, or with Gymnasium in the Python of scripts/atari. Skipped,
+#   with a message, where there is no Python with these packages (scripts/test makes both in the build tree).
+function(stableaa_crosscheck path)
   if(NOT STABLEAA_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "" "LINKS" ${ARGN})
-  stableaa_test_program(${name} SOURCES ${name}.cc LINKS ${arg_LINKS})
+  cmake_parse_arguments(arg "" "PYTHON" "LINKS" ${ARGN})
+  cmake_path(GET path FILENAME name)
+  stableaa_test_program(${name} SOURCES ${path}.cc LINKS ${arg_LINKS})
+  stableaa_python_test(${name} "${arg_PYTHON}" ${CMAKE_CURRENT_SOURCE_DIR}/${path}.py
+    $<TARGET_FILE:${name}>)
+endfunction()
+
+# stableaa_python_test(NAME PYTHON SCRIPT [ARGUMENT ...])
+#   runs a script with the Python build/PYTHON (empty: venv).
+function(stableaa_python_test name python)
+  if(NOT python)
+    set(python venv)
+  endif()
   add_test(NAME ${name}
-    COMMAND ${PROJECT_SOURCE_DIR}/scripts/crosscheck ${PROJECT_BINARY_DIR}
-            ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py $<TARGET_FILE:${name}>)
+    COMMAND ${PROJECT_SOURCE_DIR}/scripts/crosscheck ${PROJECT_SOURCE_DIR}/build/${python} ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS full SKIP_RETURN_CODE 77 TIMEOUT 300)
 endfunction()

@@ -21,100 +21,24 @@
 #include <vector>
 
 #include "stableaa/base/machine.h"
+#include "stableaa/cli/run_program_test.h"
 
+namespace stableaa {
 namespace {
-
-using Arguments = std::vector<std::string>;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-  double seconds = 0;
-};
-
-std::string Content(std::FILE* file) {
-  std::rewind(file);
-  std::string text;
-  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
-  return text;
-}
-
-// `sink` is a file to take stdout instead of Outcome::out; "-" closes it.
-Outcome RunCommand(Arguments command, const std::string& sink = "") {
-  std::vector<char*> argv;
-  for (std::string& argument : command) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  std::FILE* const out = std::tmpfile();
-  std::FILE* const err = std::tmpfile();
-  const auto begin = std::chrono::steady_clock::now();
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(sink.empty() || sink == "-" ? fileno(out) : open(sink.c_str(), O_WRONLY), STDOUT_FILENO);
-    if (sink == "-") close(STDOUT_FILENO);
-    dup2(fileno(err), STDERR_FILENO);
-    execvp(argv[0], argv.data());
-    _exit(127);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  Outcome outcome{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                  .out = Content(out),
-                  .err = Content(err),
-                  .seconds = elapsed.count()};
-  std::fclose(out);
-  std::fclose(err);
-  return outcome;
-}
-
-Outcome Stableaa(Arguments arguments, const std::string& sink = "") {
-  arguments.insert(arguments.begin(), STABLEAA_PROGRAM_PATH);
-  return RunCommand(std::move(arguments), sink);
-}
-
-std::vector<std::string> Lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-// What every error looks like; returns its message.
-std::string ExpectError(const Outcome& outcome, int exit_code) {
-  const std::string start = "stableaa: error: ";
-  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(Lines(outcome.err).size(), 1U) << outcome.err;
-  EXPECT_TRUE(outcome.err.starts_with(start)) << outcome.err;
-  EXPECT_TRUE(outcome.err.ends_with('\n')) << outcome.err;
-  return outcome.err.starts_with(start) && outcome.err.ends_with('\n')
-             ? outcome.err.substr(start.size(), outcome.err.size() - start.size() - 1)
-             : "";
-}
-
-std::string ExpectOutput(const Outcome& outcome) {
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.err, "");
-  return outcome.out;
-}
-
-std::set<std::string> Fields(const nlohmann::json& object) {
-  std::set<std::string> names;
-  for (const auto& [name, value] : object.items()) names.insert(name);
-  return names;
-}
 
 const std::vector<Arguments>& Commands() {
   static const std::vector<Arguments> commands = {{},
                                                   {"bench"},
                                                   {"bench", "anderson"},
+                                                  {"bench", "env"},
                                                   {"bench", "nn"},
                                                   {"bench", "nn-check"},
                                                   {"config"},
                                                   {"config", "keys"},
                                                   {"config", "show"},
+                                                  {"env"},
+                                                  {"env", "list"},
+                                                  {"env", "rollout"},
                                                   {"completion"},
                                                   {"completion", "bash"}};
   return commands;
@@ -142,7 +66,10 @@ TEST(Program, HelpOfEveryCommandGoesToStdoutWithAnExample) {
     for (const std::string flag : {"--help", "-h"}) {
       Arguments arguments = command;
       arguments.push_back(flag);
-      EXPECT_NE(ExpectOutput(Stableaa(arguments)).find("Example: "), std::string::npos);
+      const std::string help = ExpectOutput(Stableaa(arguments));
+      EXPECT_TRUE(help.find("Example: ") != std::string::npos ||
+                  help.find("Examples: ") != std::string::npos)
+          << help;
     }
   }
 }
@@ -161,7 +88,8 @@ TEST(Program, HelpListsEveryCommandThatIsTestedHere) {
 TEST(Program, ExamplesOfTheHelpAreAccepted) {
   for (const std::string arguments :
        {"config show --set anderson.memory=8", "config keys --json", "completion bash",
-        "config show --set anderson.weights=stable"}) {
+        "config show --set anderson.weights=stable", "env list --json",
+        "bench env minatar/breakout --seconds 0.05"}) {
     std::istringstream words(arguments);
     Arguments split;
     for (std::string word; words >> word;) split.push_back(word);
@@ -469,7 +397,7 @@ TEST(CommandBenchNn, BadValuesAreUsageErrors) {
 }
 
 TEST(CommandBenchNn, MoreMemoryThanThereIsFailsAtOnce) {
-  if (stableaa::AvailableMemoryBytes() > 40'000'000'000) GTEST_SKIP() << "there is more";
+  if (AvailableMemoryBytes() > 40'000'000'000) GTEST_SKIP() << "there is more";
   const Outcome outcome =
       Stableaa({"bench", "nn", "--network", "nature", "--pass", "train", "--batch", "65536"});
   EXPECT_NE(ExpectError(outcome, 1).find(" GB of memory, "), std::string::npos);
@@ -619,3 +547,4 @@ TEST_F(Bench, TwoThreadsUpdateOneAndAHalfTimesAsFast) {
 }
 
 }  // namespace
+}  // namespace stableaa

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -108,6 +109,14 @@ class Outputs {
   std::optional<TerminalView> view_;
 };
 
+// CLI11 would take -1, and what is too large, for the largest number.
+std::string CheckSeed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole ? std::string() : fmt::format("expected a whole number in [0, 2^64), found {}", text);
+}
+
 void CheckEnding(const std::optional<std::string>& path, const std::string& flag,
                  const std::string& ending) {
   if (path && !path->ends_with(ending)) {
@@ -143,6 +152,20 @@ void PrintSummary(const std::string& id, const std::string& policy, const Rollou
   }
 }
 
+// The bar is gone when this returns.
+RolloutSummary RolloutShowingProgress(const RolloutFlags& flags, Environment& environment,
+                                      FixedPolicy& policy, Outputs& outputs) {
+  using Mode = ProgressOptions::Mode;
+  Progress progress({.label = environment.spec().id,
+                     .unit = "episodes",
+                     .total = static_cast<std::uint64_t>(flags.episodes),
+                     .mode = flags.terminal ? Mode::kSilent : Mode::kAuto});
+  return Rollout(environment, policy, flags.episodes, flags.seed, [&](const RolloutStep& step) {
+    outputs.Add(step);
+    progress.Advance(step.terminated || step.truncated ? 1 : 0);
+  });
+}
+
 void RunRollout(const RolloutFlags& flags) {
   CheckEnding(flags.gif, "--gif", ".gif");
   CheckEnding(flags.video, "--video", ".mp4");
@@ -153,18 +176,8 @@ void RunRollout(const RolloutFlags& flags) {
   const EnvironmentSpec& spec = environment->spec();
   FixedPolicy policy(flags.policy, spec, flags.seed);
   Outputs outputs(flags, spec);
-  Progress progress(
-      {.label = spec.id,
-       .unit = "episodes",
-       .total = static_cast<std::uint64_t>(flags.episodes),
-       .mode = flags.terminal ? ProgressOptions::Mode::kSilent : ProgressOptions::Mode::kAuto});
-  const RolloutSummary summary =
-      Rollout(*environment, policy, flags.episodes, flags.seed, [&](const RolloutStep& step) {
-        outputs.Add(step);
-        progress.Advance(step.terminated || step.truncated ? 1 : 0);
-      });
+  const RolloutSummary summary = RolloutShowingProgress(flags, *environment, policy, outputs);
   outputs.Finish();
-  progress.Finish();
   PrintSummary(spec.id, flags.policy, summary, spec, flags.json);
 }
 
@@ -202,7 +215,8 @@ void AddEnvCommand(CLI::App& program) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))
       ->type_name("N in [1, 2^40]");
   rollout->add_option("--seed", flags->seed, "Seed of environment and policy (default: 1)")
-      ->type_name("N");
+      ->check(CLI::Validator(CheckSeed, ""))
+      ->type_name("N in [0, 2^64)");
   rollout
       ->add_option("--trace", flags->trace,
                    "CSV with a line per step: step, action, reward, terminated, truncated, "

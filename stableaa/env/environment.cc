@@ -98,6 +98,11 @@ void Environment::CheckActions(const Actions& actions) const {
   const bool discrete = space.kind == Space::Kind::kDiscrete;
   const std::size_t expected = static_cast<std::size_t>(num_envs_) * space.size();
   const std::size_t found = discrete ? actions.indices.size() : actions.values.size();
+  const std::size_t others = discrete ? actions.values.size() : actions.indices.size();
+  if (others > 0) {
+    throw BadInput(fmt::format("{}: expected {} as actions", spec_.id,
+                               discrete ? "indices only" : "real numbers only"));
+  }
   if (found != expected) {
     throw BadInput(
         fmt::format("{}: expected {} numbers as actions, found {}", spec_.id, expected, found));

@@ -7,11 +7,13 @@
 
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/plain_text.h"
 
 namespace stableaa {
 namespace {
 
 constexpr std::size_t kMaxId = 256;
+constexpr std::int64_t kMaxSteps = std::int64_t{1} << 62;  // of an episode without a limit
 
 }  // namespace
 
@@ -75,7 +77,7 @@ void NativeEnvironment::DoReset(std::uint64_t seed) {
 void NativeEnvironment::DoSend(Actions actions) {
   const std::size_t size = spec().action.size();
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (actions.values.empty()) {
+    if (spec().action.kind == Space::Kind::kDiscrete) {
       StepOne(i, {.index = actions.indices[i]});
     } else {
       StepOne(i, {.values = actions.values.subspan(i * size, size)});
@@ -128,7 +130,8 @@ void NativeEnvironment::Save(ByteWriter& out) const {
 
 void NativeEnvironment::Load(ByteReader& in) {
   if (const std::string id = in.Text(kMaxId); id != spec().id) {
-    throw in.Wrong(fmt::format("expected the state of {}, found that of '{}'", spec().id, id));
+    throw in.Wrong(
+        fmt::format("expected the state of {}, found that of '{}'", spec().id, Shorten(id)));
   }
   if (const std::uint64_t count = in.U64(); count != slots_.size()) {
     throw in.Wrong(
@@ -142,8 +145,9 @@ void NativeEnvironment::Load(ByteReader& in) {
       Slot slot = NewSlot(i);
       slot.random.Load(in);
       slot.steps = in.I64();
-      const std::int64_t limit = spec().max_episode_steps;
-      if (slot.steps < 0 || (limit > 0 && slot.steps >= limit)) {
+      const std::int64_t limit =
+          spec().max_episode_steps > 0 ? spec().max_episode_steps : kMaxSteps;
+      if (slot.steps < 0 || slot.steps >= limit) {
         throw in.Wrong(fmt::format("expected fewer steps than {}, found {}", limit, slot.steps));
       }
       slot.simulation->Load(in);

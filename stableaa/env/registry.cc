@@ -66,6 +66,26 @@ std::optional<std::string> FindName(const std::string& name,
   return std::nullopt;
 }
 
+// "; did you mean 'minatar/breakout'?" for what is spelt nearly like an id, or like a name alone.
+std::string Suggestion(const std::string& id) {
+  std::vector<std::string> known = NativeIds();
+  for (const char* const game : kPaperGames) known.push_back(fmt::format("atari/{}", game));
+  const bool has_family = id.find('/') != std::string::npos;
+  const auto spelling = [has_family](const std::string& candidate) {
+    return Essence(has_family ? candidate : candidate.substr(candidate.find('/') + 1));
+  };
+  std::vector<std::string> spellings, meant;
+  for (const std::string& candidate : known) spellings.push_back(spelling(candidate));
+  const std::vector<std::string> nearest = NearestNames(Essence(id), spellings);
+  for (const std::string& candidate : known) {
+    if (std::ranges::find(nearest, spelling(candidate)) != nearest.end()) {
+      meant.push_back(candidate);
+    }
+  }
+  if (meant.empty()) return "";
+  return fmt::format("; did you mean '{}'?", fmt::join(meant, "' or '"));
+}
+
 ParsedId Parse(const std::string& id) {
   const std::size_t slash = id.find('/');
   const std::string family = Essence(id.substr(0, slash));
@@ -81,10 +101,8 @@ ParsedId Parse(const std::string& id) {
       if (const auto found = FindName(name, names)) return {family, *found};
     }
   }
-  std::vector<std::string> known = NativeIds();
-  for (const char* const game : kPaperGames) known.push_back(fmt::format("atari/{}", game));
-  throw BadInput(fmt::format("there is no environment '{}'{}; 'stableaa env list' shows all",
-                             Shorten(id), DidYouMean(id, known)));
+  throw BadInput(fmt::format("there is no environment '{}'{} ('stableaa env list' shows all)",
+                             Shorten(id), Suggestion(id)));
 }
 
 GymnasiumOptions BridgeOptions(const ParsedId& id, const EnvironmentOptions& options) {

@@ -43,9 +43,9 @@ RolloutSummary Rollout(Environment& environment, FixedPolicy& policy, std::int64
                        std::uint64_t seed,
                        const std::function<void(const RolloutStep&)>& on_step = {});
 
-// A CSV file of steps: step, action (action_0, action_1, ... of a box), reward, terminated,
-// truncated, and the observation after the step, flattened, as obs_0, obs_1, ... It appears at
-// Finish.
+// A CSV file of steps: step, action (action_0, action_1, ... if it has several elements), reward,
+// terminated, truncated, and the observation after the step, flattened, as obs_0, obs_1, ... It
+// appears at Finish.
 class TraceWriter {
  public:
   TraceWriter(const std::string& path, const EnvironmentSpec& spec);

@@ -37,8 +37,8 @@ CartPole::State Next(const CartPole::State& state, double force) {
 std::string WrongIn(const CartPole::State& state) {
   constexpr double kX = CartPole::kMaxX;
   constexpr double kTheta = CartPole::kMaxTheta;
-  constexpr double kXDot = kX / CartPole::kTimeStep;
-  constexpr double kThetaDot = kTheta / CartPole::kTimeStep;
+  constexpr double kXDot = 3 * kX / CartPole::kTimeStep;
+  constexpr double kThetaDot = 3 * kTheta / CartPole::kTimeStep;
   return FirstOutside({{"x", state.x, -2 * kX, 2 * kX},
                        {"x_dot", state.x_dot, -kXDot, kXDot},
                        {"theta", state.theta, -2 * kTheta, 2 * kTheta},

@@ -44,7 +44,8 @@ class CartPole : public Simulation {
 
   const State& state() const { return state_; }
   // BadInput unless |x| and |theta| are at most twice their limits and the speeds at most such that
-  // one step goes from the middle to the limit, which is far more than an episode reaches.
+  // one step goes three times as far as the limit: far more than an episode reaches, and enough
+  // that what follows from such a state, before it ends, is such a state again.
   void set_state(const State& state);
 
   void Reset(RandomStream& random) override;

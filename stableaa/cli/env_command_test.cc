@@ -1,0 +1,254 @@
+// stableaa env and bench env, as processes.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stableaa/cli/run_program_test.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+class EnvCommand : public ::testing::Test {
+ protected:
+  EnvCommand() {
+    std::string pattern = (fs::temp_directory_path() / "env_command.XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    folder_ = pattern;
+  }
+  ~EnvCommand() override { fs::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  std::size_t Files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+  }
+
+  fs::path folder_;
+};
+
+Json Rollout(Arguments arguments) {
+  arguments.insert(arguments.begin(), {"env", "rollout"});
+  arguments.emplace_back("--json");
+  const std::string out = ExpectOutput(Stableaa(arguments));
+  EXPECT_EQ(Lines(out).size(), 1U);
+  return Json::parse(out, nullptr, false);
+}
+
+bool HasAtari() { return ::access(STABLEAA_ATARI_PYTHON, X_OK) == 0; }
+const std::string kPython = "env.python=" STABLEAA_ATARI_PYTHON;
+
+TEST_F(EnvCommand, ListShowsEveryFamily) {
+  std::set<std::string> ids;
+  for (const std::string& line : Lines(ExpectOutput(Stableaa({"env", "list", "--json"})))) {
+    const Json entry = Json::parse(line);
+    EXPECT_EQ(Fields(entry), (std::set<std::string>{"env", "observation", "actions",
+                                                    "max_episode_steps", "options"}));
+    ids.insert(entry["env"]);
+  }
+  for (const std::string id : {"minatar/space_invaders", "classic/pendulum", "atari/up_n_down",
+                               "gymnasium/<any id of Gymnasium>"}) {
+    EXPECT_TRUE(ids.contains(id)) << id;
+  }
+  const std::string table = ExpectOutput(Stableaa({"env", "list"}));
+  for (const std::string& id : ids) EXPECT_NE(table.find(id), std::string::npos) << id;
+}
+
+TEST_F(EnvCommand, RolloutPrintsTheContractsFields) {
+  const std::set<std::string> fields = {"env",        "policy",      "episodes",  "return_mean",
+                                        "return_std", "length_mean", "length_std"};
+  const Json cartpole = Rollout({"classic/cartpole", "--episodes", "3"});
+  EXPECT_EQ(Fields(cartpole), fields);
+  EXPECT_EQ(cartpole["env"], "classic/cartpole");
+  EXPECT_EQ(cartpole["policy"], "random");
+  EXPECT_EQ(cartpole["episodes"], 3);
+  std::set<std::string> with_channels = fields;
+  with_channels.insert("channel_mean");
+  const Json breakout = Rollout(
+      {"MinAtar/Breakout", "--policy", "scripted", "--episodes", "2", "--set", "env.sticky=0"});
+  EXPECT_EQ(Fields(breakout), with_channels);
+  EXPECT_EQ(breakout["env"], "minatar/breakout");
+  EXPECT_EQ(breakout["return_mean"], 417);
+  EXPECT_EQ(breakout["length_mean"], 5000);
+  EXPECT_EQ(breakout["return_std"], 0);
+  ASSERT_EQ(breakout["channel_mean"].size(), 4U);
+  EXPECT_NEAR(breakout["channel_mean"][3].get<double>(), 70778 / 5000. / 100, 1e-12);
+  // Of one episode there is no deviation.
+  EXPECT_TRUE(Rollout({"classic/acrobot", "--episodes", "1"})["return_std"].is_null());
+}
+
+TEST_F(EnvCommand, SeedsDecideAndLimitsCut) {
+  const Arguments seven = {"minatar/asterix", "--seed", "7"};
+  EXPECT_EQ(Rollout(seven), Rollout(seven));
+  EXPECT_NE(Rollout(seven)["length_mean"],
+            Rollout({"minatar/asterix", "--seed", "8"})["length_mean"]);
+  EXPECT_EQ(Rollout({"minatar/seaquest", "--policy", "noop", "--episodes", "2"})["length_mean"],
+            5000);
+  EXPECT_EQ(
+      Rollout({"minatar/seaquest", "--policy", "noop", "--max-episode-steps", "12"})["length_mean"],
+      12);
+  EXPECT_EQ(Rollout({"classic/pendulum", "--policy", "constant:-1.5"})["length_mean"], 200);
+}
+
+TEST_F(EnvCommand, TracesHaveALinePerStep) {
+  const Json summary = Rollout({"minatar/breakout", "--episodes", "3", "--trace", Path("t.csv")});
+  std::ifstream file(Path("t.csv"));
+  std::string header, line;
+  std::getline(file, header);
+  EXPECT_TRUE(header.starts_with("step,action,reward,terminated,truncated,obs_0,obs_1,"));
+  EXPECT_TRUE(header.ends_with(",obs_399"));
+  double steps = 0, ends = 0;
+  while (std::getline(file, line)) {
+    steps += 1;
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 404);
+    EXPECT_TRUE(line.starts_with(std::to_string(static_cast<int>(steps)) + ","));
+    const std::size_t third = line.find(',', line.find(',', line.find(',') + 1) + 1);
+    ends += line[third + 1] == '1' ? 1 : 0;
+  }
+  EXPECT_EQ(ends, 3);
+  EXPECT_NEAR(steps, 3 * summary["length_mean"].get<double>(), 1e-9);
+  EXPECT_EQ(Files(), 1U);
+}
+
+TEST_F(EnvCommand, BadInputChangesNothing) {
+  struct Case {
+    Arguments arguments;
+    std::string words;
+  };
+  const std::string missing = Path("no/such/folder.csv");
+  for (const Case& c :
+       std::vector<Case>{{{"minatar/breakou"}, "did you mean 'minatar/breakout'"},
+                         {{"breakout"}, "there is no environment 'breakout'"},
+                         {{"minatar/breakout", "--policy", "clever"}, "constant:K"},
+                         {{"minatar/breakout", "--policy", "constant:6"}, "actions 0 to 5"},
+                         {{"classic/cartpole", "--policy", "noop"}, "does nothing"},
+                         {{"classic/cartpole", "--policy", "scripted"}, "minatar/ only"},
+                         {{"classic/cartpole", "--episodes", "0"}, "--episodes"},
+                         {{"classic/cartpole", "--episodes", "many"}, "--episodes"},
+                         {{"classic/cartpole", "--seed", "-1"}, "--seed"},
+                         {{"classic/cartpole", "--max-episode-steps", "0"}, "--max-episode-steps"},
+                         {{"minatar/breakout", "--set", "env.sticky=1.5"}, "env.sticky"},
+                         {{"minatar/breakout", "--set", "env.sticky=-0.5"}, "env.sticky"},
+                         {{"minatar/breakout", "--set", "env.stiky=0"}, "env.sticky"},
+                         {{"atari/pong", "--set", "env.protocol=mnih"}, "env.protocol"},
+                         {{"atari/pong", "--set", "env.python=/no/such/python"}, "env.python"},
+                         {{"minatar/breakout", "--gif", Path("a.png")}, ".gif"},
+                         {{"minatar/breakout", "--video", Path("a.gif")}, ".mp4"},
+                         {{"minatar/breakout", "--trace", missing}, missing},
+                         {{"minatar/breakout", "--terminal"}, "terminal"}}) {
+    Arguments arguments = {"env", "rollout"};
+    arguments.insert(arguments.end(), c.arguments.begin(), c.arguments.end());
+    const std::string message = ExpectError(Stableaa(arguments), 2);
+    EXPECT_NE(message.find(c.words), std::string::npos) << message;
+  }
+  EXPECT_EQ(Files(), 0U);
+}
+
+TEST_F(EnvCommand, BenchPrintsStepsPerSecond) {
+  const std::string out = ExpectOutput(Stableaa(
+      {"bench", "env", "minatar/breakout", "classic/pendulum", "--seconds", ".05", "--json"}));
+  ASSERT_EQ(Lines(out).size(), 2U);
+  for (const std::string& line : Lines(out)) {
+    const Json row = Json::parse(line);
+    EXPECT_EQ(Fields(row), (std::set<std::string>{"env", "num_envs", "steps_per_second"}));
+    EXPECT_GT(row["steps_per_second"], 1000);
+  }
+  EXPECT_NE(ExpectError(Stableaa({"bench", "env", "minatar/x"}), 2).find("minatar/x"),
+            std::string::npos);
+}
+
+TEST_F(EnvCommand, AtariByItsPython) {
+  if (!HasAtari()) GTEST_SKIP() << "scripts/atari makes a Python with ale-py";
+  const Arguments pong = {"atari/Pong",          "--set", kPython,    "--episodes", "1",
+                          "--max-episode-steps", "60",    "--policy", "noop"};
+  const Json summary = Rollout(pong);
+  EXPECT_EQ(summary["env"], "atari/pong");
+  EXPECT_EQ(summary["length_mean"], 60);
+  EXPECT_EQ(summary["channel_mean"].size(), 4U);
+  EXPECT_EQ(summary, Rollout(pong));
+}
+
+std::vector<pid_t> ChildrenOf(pid_t parent) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", parent));
+  std::vector<pid_t> children;
+  for (pid_t child = 0; file >> child;) children.push_back(child);
+  return children;
+}
+
+// A program in the middle of its work, with the worker it has started.
+struct Running {
+  pid_t program = -1, worker = -1;
+  std::FILE* err = nullptr;
+};
+
+Running StartLongRollout(const std::string& trace) {
+  Running running;
+  running.err = std::tmpfile();
+  running.program = ::fork();
+  if (running.program == 0) {
+    ::dup2(::fileno(running.err), STDERR_FILENO);
+    ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
+    ::execl(STABLEAA_PROGRAM_PATH, "stableaa", "env", "rollout", "gymnasium/CartPole-v1", "--set",
+            kPython.c_str(), "--episodes", "100000000", "--trace", trace.c_str(), nullptr);
+    ::_exit(127);
+  }
+  for (int i = 0; i < 2000 && running.worker < 0; ++i) {
+    const std::vector<pid_t> children = ChildrenOf(running.program);
+    if (!children.empty()) running.worker = children.front();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // into the stepping
+  return running;
+}
+
+bool IsGone(pid_t pid) {
+  for (int i = 0; i < 400; ++i) {
+    if (::kill(pid, 0) != 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+TEST_F(EnvCommand, AKilledWorkerEndsTheProgramWithAnError) {
+  if (!HasAtari()) GTEST_SKIP() << "scripts/atari makes a Python with Gymnasium";
+  const Running running = StartLongRollout(Path("t.csv"));
+  ASSERT_GT(running.worker, 0);
+  ::kill(running.worker, SIGKILL);
+  int status = 0;
+  ::waitpid(running.program, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  const std::string err = Content(running.err);
+  EXPECT_EQ(err,
+            "stableaa: error: gymnasium/CartPole-v1: its worker was killed by signal 9 (Killed)\n");
+  std::fclose(running.err);
+  EXPECT_EQ(Files(), 0U) << "half a trace";
+}
+
+TEST_F(EnvCommand, AKilledProgramTakesItsWorkerAlong) {
+  if (!HasAtari()) GTEST_SKIP() << "scripts/atari makes a Python with Gymnasium";
+  for (const int signal : {SIGKILL, SIGINT, SIGTERM}) {
+    const Running running = StartLongRollout(Path("t.csv"));
+    ASSERT_GT(running.worker, 0);
+    ::kill(running.program, signal);
+    ::waitpid(running.program, nullptr, 0);
+    std::fclose(running.err);
+    EXPECT_TRUE(IsGone(running.worker)) << signal;
+    EXPECT_FALSE(fs::exists(Path("t.csv")));
+  }
+}
+
+}  // namespace
+}  // namespace stableaa
