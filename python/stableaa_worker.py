@@ -23,6 +23,7 @@ import sys
 import time
 
 CONTROL, MEMORY = 3, 4
+INHERITED = range(3, 7)  # 6: this file
 PACKAGES = {"cv2": "opencv-python-headless", "ale_py": "ale-py"}
 
 
@@ -225,33 +226,35 @@ class GymnasiumGame:
             env = gymnasium.make(name, render_mode="rgb_array" if render else None, disable_env_checker=True)
         except gymnasium.error.DependencyNotInstalled as problem:
             raise Refused("failed", str(problem)) from None
-        except (gymnasium.error.UnregisteredEnv, gymnasium.error.NamespaceNotFound,
-                gymnasium.error.NameNotFound, gymnasium.error.VersionNotFound,
-                gymnasium.error.DeprecatedEnv) as problem:
+        except gymnasium.error.Error as problem:
             raise Refused("input", str(problem)) from None
         except ModuleNotFoundError as problem:
-            raise Refused("failed", f"{problem}: install the package that has it") from None
-        if not isinstance(env.observation_space, gymnasium.spaces.Box):
+            raise Refused("failed", f"{problem} (looked for in the packages of {sys.executable}, in PYTHONPATH and "
+                          "in the current folder)") from None
+        if not isinstance(env.observation_space, gymnasium.spaces.Box) or not env.observation_space.shape:
             try:
                 env = gymnasium.wrappers.FlattenObservation(env)
             except NotImplementedError:
                 pass
-        self.env, self.last = env, None
         self.check(env.observation_space, env.action_space)
+        self.env, self.shape = env, env.observation_space.shape
 
     @staticmethod
     def check(observation, action):
         spaces = gymnasium.spaces
         kind = observation.dtype.kind if isinstance(observation, spaces.Box) else "none"
-        if kind not in "fuib" or 0 in observation.shape or not observation.shape:
-            raise Refused("input", f"observation space {observation}; supported are Box of numbers, and Discrete, "
-                          "MultiDiscrete, MultiBinary, Tuple and Dict, which become a vector (one-hot)")
-        is_box = isinstance(action, spaces.Box) and action.dtype.kind == "f" and 0 not in action.shape
-        if not isinstance(action, spaces.Discrete) and not is_box:
-            raise Refused("input", f"action space {action}; supported are Discrete, and Box of real numbers")
+        if kind not in "fuib" or 0 in observation.shape:
+            raise Refused("input", f"observation space {observation}; supported are Box of numbers with at least one "
+                          "element, and what Gymnasium flattens to one: Discrete (one-hot), MultiDiscrete, "
+                          "MultiBinary, Tuple and Dict of these")
+        is_box = isinstance(action, spaces.Box) and action.dtype.kind == "f" and action.shape and 0 not in action.shape
+        is_discrete = isinstance(action, spaces.Discrete) and action.n < 2**31
+        if not is_discrete and not is_box:
+            raise Refused("input", f"action space {action}; supported are Discrete with fewer than 2**31 actions, and "
+                          "Box of real numbers")
 
     def restart(self, seed, new_game):
-        self.observation, _ = self.env.reset(seed=int(seed))
+        self.see(self.env.reset(seed=int(seed))[0])
         return True
 
     def step(self, action):
@@ -260,8 +263,15 @@ class GymnasiumGame:
             action = int(action + space.start)
         else:
             action = action.reshape(space.shape).astype(space.dtype)
-        self.observation, reward, terminated, truncated, _ = self.env.step(action)
+        observation, reward, terminated, truncated, _ = self.env.step(action)
+        self.see(observation)
         return reward, terminated, truncated
+
+    def see(self, observation):
+        """NumPy would stretch what is too small."""
+        if np.shape(observation) != self.shape:
+            raise ValueError(f"an observation of shape {np.shape(observation)} where its space has {self.shape}")
+        self.observation = observation
 
     def picture(self):
         return self.env.render()
@@ -273,6 +283,9 @@ def make_gymnasium(wanted):
     name, render = wanted["name"], wanted["render"]
     if name.startswith("ALE/"):
         gymnasium.register_envs(load("ale_py"))
+    module, colon, rest = name.rpartition(":")
+    if ":" in module or (colon and not (module and rest)):
+        raise Refused("input", f"'{name}' is not of the form Id-v0 or module:Id-v0")
     games = Separate([GymnasiumGame(name, render) for _ in range(wanted["count"])])
     env = games.games[0].env
     observation, action = env.observation_space, env.action_space
@@ -294,17 +307,28 @@ def make_gymnasium(wanted):
         "channel_axis": channel_axis,
         "noop": noop,
         "max_episode_steps": (env.spec.max_episode_steps if env.spec else None) or 0,
-        "frames_per_second": env.metadata.get("render_fps") or 15,
+        "frames_per_second": usual_speed(env.metadata.get("render_fps")),
         "picture": list(games.picture_size()) if render else None,
     }
+
+
+def usual_speed(frames_per_second):
+    """Of pictures shown to people, whatever the environment says."""
+    try:
+        frames_per_second = float(frames_per_second)
+    except (TypeError, ValueError):
+        return 15.0
+    return min(max(frames_per_second, 1.0), 1000.0) if math.isfinite(frames_per_second) else 15.0
 
 
 def box(space):
     """Bytes stay bytes, all other numbers become floats."""
 
     def bounds(values):
-        values = [float(v) if math.isfinite(v) else None for v in np.asarray(values, np.float64).ravel()]
-        return values[:1] if all(v == values[0] for v in values) else values
+        values = np.asarray(values, np.float64).ravel()
+        if (values == values[0]).all():
+            values = values[:1]
+        return [float(v) if math.isfinite(v) else None for v in values]
 
     kind = "uint8" if space.dtype == np.uint8 else "float"
     return {"type": kind, "shape": list(space.shape), "low": bounds(space.low), "high": bounds(space.high)}
@@ -332,8 +356,8 @@ class Separate:
     def picture_size(self):
         self.games[0].restart(0, True)
         picture = self.games[0].picture()
-        if picture is None or np.ndim(picture) != 3 or np.shape(picture)[2] != 3:
-            raise Refused("input", "it cannot be drawn: its render() gives no array of rows, columns and 3 colours")
+        if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.shape[2:] != (3,):
+            raise Refused("input", "it cannot be drawn: its render() gives no bytes in rows, columns and 3 colours")
         return picture.shape[:2]
 
 
@@ -421,22 +445,40 @@ def hear():
 
 
 def problem_of(error):
-    kind = error.kind if isinstance(error, Refused) else "failed"
-    text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
-    return {"error": kind, "message": " ".join(text.split())}
+    """In one line of clean text, whatever it is."""
+    if isinstance(error, Refused):
+        kind, text = error.kind, str(error)
+    else:
+        kind, text = "failed", type(error).__name__
+        try:
+            text += f": {error}"
+        except Exception:
+            pass
+    return {"error": kind, "message": " ".join(text.split()).encode("utf-8", "replace").decode()}
+
+
+def stay_apart():
+    """Children that an environment starts or forks must not answer for this process, nor keep it from being
+    seen to have ended."""
+    for descriptor in INHERITED:
+        os.set_inheritable(descriptor, False)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.register_at_fork(after_in_child=lambda: [os.dup2(null, each, False) for each in INHERITED])
 
 
 def main():
     global np
+    sys.path.append(os.getcwd())  # for environments of one's own; last, so that nothing there is mistaken
+    stay_apart()
     wanted = hear()
     try:
         np = load("numpy")
         make = make_atari if wanted["family"] == "atari" else make_gymnasium
         games, spec = make(wanted)
+        say(spec)
     except Exception as error:
         say(problem_of(error))
         return
-    say(spec)
     memory = SharedMemory(hear(), spec)
     commands = {b"R": restart, b"S": step, b"B": bench}
     while command := os.read(CONTROL, 1):

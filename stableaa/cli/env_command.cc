@@ -1,7 +1,6 @@
 // stableaa env list and env rollout: what environments there are, and a look at them.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -15,6 +14,8 @@
 #include <vector>
 
 #include "stableaa/base/error.h"
+#include "stableaa/base/interrupt.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
@@ -71,8 +72,8 @@ std::string ActionText(const EnvironmentSpec& spec, const Actions& action) {
   return index < spec.action_names.size() ? spec.action_names[index] : std::to_string(index);
 }
 
-// Everything a rollout may be written or shown to. Made before the environment starts, so that a
-// path that cannot be written is an error before any work.
+// Everything a rollout may be written or shown to. Made before the first step, so that a path that
+// cannot be written is an error before any work.
 class Outputs {
  public:
   Outputs(const RolloutFlags& flags, const EnvironmentSpec& spec) : spec_(spec) {
@@ -114,14 +115,15 @@ std::string CheckSeed(const std::string& text) {
   std::uint64_t seed = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole ? std::string() : fmt::format("expected a whole number in [0, 2^64), found {}", text);
+  return whole ? std::string()
+               : fmt::format("expected a whole number in [0, 2^64), found {}", text);
 }
 
 void CheckEnding(const std::optional<std::string>& path, const std::string& flag,
                  const std::string& ending) {
   if (path && !path->ends_with(ending)) {
-    throw BadInput(
-        fmt::format("{}: expected a path that ends in {}, found '{}'", flag, ending, *path));
+    throw BadInput(fmt::format("{}: expected a path that ends in {}, found '{}'", flag, ending,
+                               Shorten(*path)));
   }
 }
 
@@ -160,7 +162,9 @@ RolloutSummary RolloutShowingProgress(const RolloutFlags& flags, Environment& en
                      .unit = "episodes",
                      .total = static_cast<std::uint64_t>(flags.episodes),
                      .mode = flags.terminal ? Mode::kSilent : Mode::kAuto});
+  const InterruptGuard interrupt;  // half a trace or video goes away
   return Rollout(environment, policy, flags.episodes, flags.seed, [&](const RolloutStep& step) {
+    interrupt.ThrowIfRequested();
     outputs.Add(step);
     progress.Advance(step.terminated || step.truncated ? 1 : 0);
   });

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "stableaa/base/process_test.h"
 #include "stableaa/cli/run_program_test.h"
 
 namespace stableaa {
@@ -147,6 +148,8 @@ TEST_F(EnvCommand, BadInputChangesNothing) {
                          {{"minatar/breakout", "--gif", Path("a.png")}, ".gif"},
                          {{"minatar/breakout", "--video", Path("a.gif")}, ".mp4"},
                          {{"minatar/breakout", "--trace", missing}, missing},
+                         {{"gymnasium/a\nb-v0"}, "there is no environment"},
+                         {{"gymnasium/a b"}, "there is no environment"},
                          {{"minatar/breakout", "--terminal"}, "terminal"}}) {
     Arguments arguments = {"env", "rollout"};
     arguments.insert(arguments.end(), c.arguments.begin(), c.arguments.end());
@@ -188,65 +191,83 @@ std::vector<pid_t> ChildrenOf(pid_t parent) {
 }
 
 // A program in the middle of its work, with the worker it has started.
-struct Running {
-  pid_t program = -1, worker = -1;
-  std::FILE* err = nullptr;
-};
+class LongRollout {
+ public:
+  // Returns when the first steps are in the trace, or after 20 s.
+  explicit LongRollout(const fs::path& trace) : trace_(trace), program_(::fork()) {
+    if (program_ == 0) Become();
+    const fs::path temporary =
+        trace.parent_path() / fmt::format(".{}.tmp", trace.filename().string());
+    std::error_code none_yet;
+    for (int i = 0; i < 4000; ++i) {
+      const auto size = fs::file_size(temporary, none_yet);
+      if (!none_yet && size > 0) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    const std::vector<pid_t> children = ChildrenOf(program_);
+    if (!children.empty()) worker_ = children.front();
+  }
 
-Running StartLongRollout(const std::string& trace) {
-  Running running;
-  running.err = std::tmpfile();
-  running.program = ::fork();
-  if (running.program == 0) {
-    ::dup2(::fileno(running.err), STDERR_FILENO);
+  ~LongRollout() {
+    if (program_ > 0) Wait(SIGKILL);
+    std::fclose(err_);
+  }
+
+  LongRollout(const LongRollout&) = delete;
+  LongRollout& operator=(const LongRollout&) = delete;
+
+  pid_t worker() const { return worker_; }
+
+  // Sends it a signal, unless that is 0; then its status.
+  int Wait(int signal) {
+    int status = 0;
+    if (signal != 0) ::kill(program_, signal);
+    ::waitpid(program_, &status, 0);
+    program_ = -1;
+    return status;
+  }
+
+  std::string err() const { return Content(err_); }
+
+ private:
+  [[noreturn]] void Become() {
+    ::dup2(::fileno(err_), STDERR_FILENO);
     ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
     ::execl(STABLEAA_PROGRAM_PATH, "stableaa", "env", "rollout", "gymnasium/CartPole-v1", "--set",
-            kPython.c_str(), "--episodes", "100000000", "--trace", trace.c_str(), nullptr);
+            kPython.c_str(), "--episodes", "100000000", "--trace", trace_.c_str(), nullptr);
     ::_exit(127);
   }
-  for (int i = 0; i < 2000 && running.worker < 0; ++i) {
-    const std::vector<pid_t> children = ChildrenOf(running.program);
-    if (!children.empty()) running.worker = children.front();
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // into the stepping
-  return running;
-}
 
-bool IsGone(pid_t pid) {
-  for (int i = 0; i < 400; ++i) {
-    if (::kill(pid, 0) != 0) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
+  const fs::path trace_;
+  std::FILE* const err_ = std::tmpfile();
+  pid_t program_ = -1, worker_ = -1;
+};
 
 TEST_F(EnvCommand, AKilledWorkerEndsTheProgramWithAnError) {
   if (!HasAtari()) GTEST_SKIP() << "scripts/atari makes a Python with Gymnasium";
-  const Running running = StartLongRollout(Path("t.csv"));
-  ASSERT_GT(running.worker, 0);
-  ::kill(running.worker, SIGKILL);
-  int status = 0;
-  ::waitpid(running.program, &status, 0);
+  LongRollout running(Path("t.csv"));
+  ASSERT_GT(running.worker(), 0);
+  ::kill(running.worker(), SIGKILL);
+  const int status = running.Wait(0);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 1);
-  const std::string err = Content(running.err);
-  EXPECT_EQ(err,
+  EXPECT_EQ(running.err(),
             "stableaa: error: gymnasium/CartPole-v1: its worker was killed by signal 9 (Killed)\n");
-  std::fclose(running.err);
   EXPECT_EQ(Files(), 0U) << "half a trace";
 }
 
-TEST_F(EnvCommand, AKilledProgramTakesItsWorkerAlong) {
+TEST_F(EnvCommand, WhatEndsTheProgramEndsItsWorker) {
   if (!HasAtari()) GTEST_SKIP() << "scripts/atari makes a Python with Gymnasium";
-  for (const int signal : {SIGKILL, SIGINT, SIGTERM}) {
-    const Running running = StartLongRollout(Path("t.csv"));
-    ASSERT_GT(running.worker, 0);
-    ::kill(running.program, signal);
-    ::waitpid(running.program, nullptr, 0);
-    std::fclose(running.err);
-    EXPECT_TRUE(IsGone(running.worker)) << signal;
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    LongRollout running(Path("t.csv"));
+    ASSERT_GT(running.worker(), 0);
+    const int status = running.Wait(signal);
+    EXPECT_TRUE(DiesWithin(running.worker(), 5)) << signal;
     EXPECT_FALSE(fs::exists(Path("t.csv")));
+    if (signal == SIGKILL) continue;  // the temporary is left to the next writer
+    EXPECT_EQ(running.err(), "stableaa: error: interrupted\n");
+    EXPECT_EQ(WEXITSTATUS(status), 1);
+    EXPECT_EQ(Files(), 0U);
   }
 }
 

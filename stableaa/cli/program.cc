@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -15,13 +16,18 @@
 #include "stableaa/base/error.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/nearest_name.h"
+#include "stableaa/base/plain_text.h"
 
 namespace stableaa {
 namespace {
 
+constexpr std::size_t kMaxMessage = 2000;
+
+// Always one line, whatever the message quotes. Not fmt::print, which throws if stderr is closed.
 int Fail(int exit_code, const std::string& message) {
   std::fflush(stdout);
-  fmt::print(stderr, "stableaa: error: {}\n", message);
+  const std::string line = fmt::format("stableaa: error: {}\n", Shorten(message, kMaxMessage));
+  std::fputs(line.c_str(), stderr);
   return exit_code;
 }
 
@@ -103,6 +109,8 @@ int Run(int argc, char** argv) {
 }  // namespace
 
 int RunProgram(int argc, char** argv) {
+  // Where it was ignored, as under some supervisors, nobody would learn how child processes ended.
+  std::signal(SIGCHLD, SIG_DFL);
   try {
     const int exit_code = Run(argc, argv);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

@@ -12,7 +12,8 @@
 namespace stableaa {
 namespace {
 
-constexpr int kPieces = 20;
+constexpr int kPieces = 20;           // at least
+constexpr double kPieceSeconds = .5;  // at most, far below any timeout of a worker
 constexpr std::uint64_t kSeed = 1;
 
 double SecondsOf(Environment& environment, FixedPolicy& policy, std::int64_t steps) {
@@ -41,10 +42,12 @@ EnvironmentTiming MeasureEnvironment(Environment& environment, double seconds) {
       bridged != nullptr && bridged->envs_of_first_worker() == environment.num_envs();
   FixedPolicy policy("random", environment.spec(), kSeed);
   environment.Reset(kSeed);
-  const std::int64_t steps = StepsFor(environment, policy, seconds / kPieces / (compares ? 2 : 1));
+  const double share = compares ? seconds / 2 : seconds;
+  const double piece_seconds = std::min(share / kPieces, kPieceSeconds);
+  const std::int64_t steps = StepsFor(environment, policy, piece_seconds);
   const double done = static_cast<double>(steps) * environment.num_envs();
   std::vector<double> rates, python_rates, ratios;
-  for (int piece = 0; piece < kPieces; ++piece) {
+  for (double measured = 0; measured < share; measured += piece_seconds) {
     rates.push_back(done / SecondsOf(environment, policy, steps));
     if (!compares) continue;
     python_rates.push_back(done / bridged->MeasureInPython(steps));

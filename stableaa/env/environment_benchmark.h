@@ -10,7 +10,7 @@ namespace stableaa {
 
 struct EnvironmentTiming {
   // Of all environments of the batch together; observations written in every step, episodes that
-  // end and begin included. The median over about 20 pieces of the time.
+  // end and begin included. The median over 20 or more pieces of the time.
   double steps_per_second = 0;
   // Bridged environments of one worker: the same environments stepped by a loop in Python without
   // the bridge, and the share of its speed that is left with it: the median over pairs of pieces,

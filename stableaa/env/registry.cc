@@ -1,12 +1,12 @@
 #include "stableaa/env/registry.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "stableaa/base/config.h"
@@ -47,6 +47,8 @@ std::string Essence(const std::string& name) {
   return essence;
 }
 
+constexpr std::size_t kMaxName = 200;
+
 struct ParsedId {
   std::string family, name;
 };
@@ -86,11 +88,20 @@ std::string Suggestion(const std::string& id) {
   return fmt::format("; did you mean '{}'?", fmt::join(meant, "' or '"));
 }
 
+// What names of games and Gymnasium's ids are made of.
+bool IsWellFormed(const std::string& name) {
+  static constexpr std::string_view kSigns = "_-./:";
+  return !name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, [](char c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return letter || (c >= '0' && c <= '9') || kSigns.find(c) != std::string_view::npos;
+  });
+}
+
 ParsedId Parse(const std::string& id) {
   const std::size_t slash = id.find('/');
   const std::string family = Essence(id.substr(0, slash));
   const std::string name = slash == std::string::npos ? "" : id.substr(slash + 1);
-  if (!name.empty() && IsCleanUtf8(name)) {
+  if (IsWellFormed(name)) {
     if (family == "gymnasium") return {family, name};
     if (family == "atari") {
       const std::vector<std::string> games(kPaperGames.begin(), kPaperGames.end());
@@ -213,7 +224,7 @@ std::string ResolvePython(const std::string& configured) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
     const auto python = program.parent_path() / "atari" / "bin" / "python3";
-    if (::access(python.c_str(), X_OK) == 0) return python;
+    if (std::filesystem::exists(python, error)) return python;
   }
   return "python3";
 }

@@ -1,11 +1,10 @@
-// Environments by name: `family/name`, the options that all families know, and the list of what
-// there is.
+// Environments by name, `family/name`, the options that all families know, and the list of what
+// there is:
 //
-//   minatar/{asterix,breakout,freeway,seaquest,space_invaders}     native (minatar/)
-//   classic/{cartpole,mountain_car,acrobot,pendulum}               native (classic/)
-//   atari/<game>, such as atari/ms_pacman                          ale-py in a worker process
-//   (gymnasium/) gymnasium/<id>, such as gymnasium/LunarLander-v3               Gymnasium in a
-//   worker process
+// - minatar/{asterix,breakout,freeway,seaquest,space_invaders}: native (minatar/)
+// - classic/{cartpole,mountain_car,acrobot,pendulum}: native (classic/)
+// - atari/<game>, such as atari/ms_pacman: ale-py in a worker process (gymnasium/)
+// - gymnasium/<id>, such as gymnasium/LunarLander-v3: Gymnasium in a worker process
 //
 // Case, hyphens and underscores do not matter but in Gymnasium's own ids: MinAtar/Space-Invaders is
 // minatar/space_invaders, Atari/MsPacman is atari/ms_pacman.

@@ -2,12 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
-#include <string.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "stableaa/base/child_process.h"
 #include "stableaa/base/descriptor.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/plain_text.h"
@@ -33,6 +31,8 @@ namespace fs = std::filesystem;
 constexpr int kWatchableSide = 320;
 constexpr int kMaxScale = 64;
 constexpr int kMaxSide = 8192;
+constexpr int kOutput = 3;      // ffmpeg's number for the file it writes
+constexpr int kPatience = 120;  // seconds without a sign of life
 
 bool IsGif(const fs::path& path) { return path.extension() == ".gif"; }
 
@@ -72,15 +72,6 @@ std::string FindFfmpeg(const fs::path& path) {
                   path.string()));
 }
 
-// The caller named the path: whatever the system has against it is bad input.
-std::unique_ptr<AtomicFile> OpenFile(const fs::path& path) {
-  try {
-    return std::make_unique<AtomicFile>(path);
-  } catch (const Error& error) {
-    throw BadInput(error.what());
-  }
-}
-
 int ScaleOf(const Picture& picture, const VideoOptions& options) {
   if (options.scale > 0) return options.scale;
   const int shorter = std::min(picture.width(), picture.height());
@@ -100,7 +91,7 @@ std::string Filters(const Picture& first, int scale, const VideoOptions& options
          ",pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv,format=yuv420p";
 }
 
-// What ffmpeg is asked to do: raw pictures from its input into descriptor 3. That is by name
+// What ffmpeg is asked to do: raw pictures from its input into kOutput. That is by name
 // because +faststart, which moves the index to the front, opens the file a second time. Without
 // -xerror it reports success when the end of the file could not be written.
 std::vector<std::string> Arguments(const Picture& first, int scale, const VideoOptions& options,
@@ -111,22 +102,19 @@ std::vector<std::string> Arguments(const Picture& first, int scale, const VideoO
       "-f mp4 -c:v libx264 -crf 18 -movflags +faststart "
       "-colorspace bt709 -color_primaries bt709 -color_trc bt709 -color_range tv";
   const std::string command = fmt::format(
-      "ffmpeg -hide_banner -nostdin -nostats -loglevel error -xerror "
+      "-hide_banner -nostdin -nostats -loglevel error -xerror "
       "-f rawvideo -pixel_format rgb24 -video_size {}x{} -framerate {} -i pipe:0 "
-      "-vf {} {} -y file:/dev/fd/3",
+      "-vf {} {} -y file:/dev/fd/{}",
       first.width(), first.height(), options.frames_per_second, Filters(first, scale, options, gif),
-      gif ? kGif : kMp4);
+      gif ? kGif : kMp4, kOutput);
   std::istringstream words(command);
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-// Above the descriptors that a child is given, so that placing one does not overwrite another.
-Descriptor MovedUp(Descriptor descriptor) {
-  return Descriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 4));
-}
-
 Descriptor FileInMemory(const char* name) {
-  return MovedUp(Descriptor(::memfd_create(name, MFD_CLOEXEC)));
+  Descriptor file(::memfd_create(name, MFD_CLOEXEC));
+  if (!file.is_open()) throw SystemError("cannot make a file in memory", errno);
+  return file;
 }
 
 // Calls `take` with one piece of the file after the other.
@@ -161,30 +149,29 @@ class VideoWriter::Encoder {
       : output_(FileInMemory("video")), messages_(FileInMemory("ffmpeg messages")) {
     // A socket, because writing to it can fail without a signal.
     std::array<int, 2> ends = {-1, -1};
-    ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data());
-    input_ = Descriptor(ends[0]);
-    const Descriptor its_input = MovedUp(Descriptor(ends[1]));
-    if (!its_input.is_open() || !output_.is_open() || !messages_.is_open()) {
-      throw SystemError("cannot start ffmpeg", errno);
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+      throw SystemError("cannot make a socket", errno);
     }
-    Spawn(program, arguments, its_input);
+    input_ = Descriptor(ends[0]);
+    const Descriptor its_input(ends[1]);
+    child_ = std::make_unique<ChildProcess>(
+        ChildProcess::Options{.program = program,
+                              .arguments = arguments,
+                              .descriptors = {{its_input.get(), STDIN_FILENO},
+                                              {messages_.get(), STDERR_FILENO},
+                                              {output_.get(), kOutput}}});
   }
-
-  ~Encoder() {
-    if (!running_) return;
-    ::kill(-process_, SIGKILL);
-    WaitForEnd();
-  }
-
-  Encoder(const Encoder&) = delete;
-  Encoder& operator=(const Encoder&) = delete;
 
   // False if ffmpeg does not read any more.
   bool Write(std::span<const std::uint8_t> bytes) {
     while (!bytes.empty()) {
-      const ssize_t sent = ::send(input_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t sent =
+          ::send(input_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent >= 0) {
         bytes = bytes.subspan(static_cast<std::size_t>(sent));
+      } else if (errno == EAGAIN) {
+        pollfd wait = {input_.get(), POLLOUT, 0};
+        if (::poll(&wait, 1, static_cast<int>(1000 * kPatience)) == 0) return false;
       } else if (errno != EINTR) {
         return false;
       }
@@ -195,16 +182,15 @@ class VideoWriter::Encoder {
   // Ends the input and waits. Returns what went wrong; empty: nothing.
   std::string Finish() {
     input_.Close();
-    const int status = WaitForEnd();
-    if (WIFSIGNALED(status)) {
-      return fmt::format("it was killed by signal {} ({})", WTERMSIG(status),
-                         ::strsignal(WTERMSIG(status)));
+    if (!child_->Wait(kPatience)) {
+      child_->Kill();
+      return fmt::format("it has done nothing for {} s and was killed", kPatience);
     }
-    if (WEXITSTATUS(status) == 0) return "";
+    if (child_->exit_code() == 0) return "";
     std::string messages;
     ForEachPart(messages_, [&](std::string_view part) { messages += part; });
     const std::string line = LastLine(messages);
-    return line.empty() ? fmt::format("exit code {}", WEXITSTATUS(status)) : line;
+    return line.empty() ? fmt::format("it {}", child_->End()) : line;
   }
 
   // False if there is none.
@@ -218,55 +204,15 @@ class VideoWriter::Encoder {
   }
 
  private:
-  // In a process group of its own: Ctrl-C is for this program, which may want to finish the video.
-  void Spawn(const std::string& program, const std::vector<std::string>& arguments,
-             const Descriptor& its_input) {
-    std::vector<char*> argv;
-    for (const std::string& argument : arguments) {
-      argv.push_back(const_cast<char*>(argument.c_str()));  // posix_spawn does not write to it
-    }
-    argv.push_back(nullptr);
-
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, its_input.get(), STDIN_FILENO);
-    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions, messages_.get(), STDERR_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, output_.get(), 3);
-    ::posix_spawn_file_actions_addclosefrom_np(&actions, 4);
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setpgroup(&attributes, 0);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    const int failure =
-        ::posix_spawn(&process_, program.c_str(), &actions, &attributes, argv.data(), environ);
-    ::posix_spawnattr_destroy(&attributes);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (failure != 0) throw SystemError(fmt::format("cannot start {}", program), failure);
-    running_ = true;
-  }
-
-  int WaitForEnd() {
-    int status = 0;
-    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-    }
-    running_ = false;
-    return status;
-  }
-
   Descriptor input_, output_, messages_;
-  pid_t process_ = 0;
-  bool running_ = false;
+  std::unique_ptr<ChildProcess> child_;
 };
 
 VideoWriter::VideoWriter(fs::path path, VideoOptions options)
     : path_(std::move(path)),
       options_(Checked(path_, options)),
       ffmpeg_(FindFfmpeg(path_)),
-      file_(OpenFile(path_)) {}
+      file_(std::make_unique<AtomicFile>(path_)) {}
 
 VideoWriter::~VideoWriter() = default;
 

@@ -35,8 +35,8 @@ struct VideoOptions {
 
 class VideoWriter {
  public:
-  // Checks what would else fail after the work. BadInput: an option out of range, another ending, a
-  // path that cannot be written to. WorkFailed: ffmpeg is not installed.
+  // Checks what would else fail after the work. BadInput: an option out of range, another ending;
+  // errors of AtomicFile: a path that cannot be written to. WorkFailed: ffmpeg is not installed.
   explicit VideoWriter(std::filesystem::path path, VideoOptions options = {});
 
   // Without Finish nothing is left behind.

@@ -286,16 +286,16 @@ TEST_F(VideoTest, SaysWhatIsWrongBeforeAnyWork) {
   EXPECT_EQ(message("a.gif", {.scale = 65}),
             "a video's scale is 1 to 64, or 0 to choose, found 65");
   EXPECT_EQ(message("none/a.gif"), "cannot write none/a.gif: the directory none does not exist");
-  EXPECT_NE(MessageOf(kBadInput, [] { VideoWriter video("/proc/a.gif"); }), "");
+  EXPECT_NE(MessageOf(kWorkFailed, [] { VideoWriter video("/proc/a.gif"); }), "");
   EXPECT_EQ(Names(), std::vector<std::string>{});
 }
 
-TEST_F(VideoTest, ADirectoryThatMayNotBeWrittenToIsBadInput) {
+TEST_F(VideoTest, ADirectoryThatMayNotBeWrittenToIsAnErrorBeforeAnyWork) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may write to read-only directories";
   ReplaceFfmpeg("exit 1");
   fs::create_directory(Path("locked"));
   ::chmod(Path("locked").c_str(), 0555);
-  EXPECT_EQ(MessageOf(kBadInput, [&] { VideoWriter video(Path("locked/a.gif")); }),
+  EXPECT_EQ(MessageOf(kWorkFailed, [&] { VideoWriter video(Path("locked/a.gif")); }),
             "cannot write locked/a.gif: Permission denied");
 }
 
@@ -340,7 +340,7 @@ TEST_F(VideoTest, AFailureComesWithTheLastWordsOfFfmpeg) {
   ReplaceFfmpeg("cat >/dev/null; printf 'no encoder\\nConversion failed!\\n' >&2; exit 1");
   EXPECT_EQ(FailureOf(3), "cannot write a.gif: ffmpeg failed: no encoder");
   ReplaceFfmpeg("exit 7");
-  EXPECT_EQ(FailureOf(1000), "cannot write a.gif: ffmpeg failed: exit code 7");
+  EXPECT_EQ(FailureOf(1000), "cannot write a.gif: ffmpeg failed: it ended with exit code 7");
   ReplaceFfmpeg("kill -9 $$");
   EXPECT_EQ(FailureOf(1000),
             "cannot write a.gif: ffmpeg failed: it was killed by signal 9 (Killed)");

@@ -55,6 +55,37 @@ class Hangs(Counter):
         time.sleep(1000)
 
 
+class HangsApart(Counter):
+    """In another process group, where a signal to its own does not reach it."""
+
+    def step(self, action):
+        os.setpgid(0, os.getppid() if os.getpgid(os.getppid()) == os.getppid() else os.getpgid(os.getppid()))
+        time.sleep(1000)
+
+
+class Forks(Counter):
+    """The copy goes on as if it were the worker."""
+
+    def step(self, action):
+        if self.steps == 3:
+            os.fork()
+        return super().step(action)
+
+
+class ForksAndDies(Counter):
+    def step(self, action):
+        if os.fork() == 0:
+            time.sleep(1000)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class RaisesStrangely(Counter):
+    metadata = {"render_modes": ["rgb_array"], "render_fps": "fast"}
+
+    def step(self, action):
+        raise ValueError("\ud800\x1b[31m")
+
+
 class HangsInMake(Counter):
     def __init__(self, render_mode=None):
         time.sleep(1000)
@@ -96,11 +127,19 @@ class Forgets(Counter):
 
 class WrongShape(Counter):
     def step(self, action):
-        return np.zeros(7), 0, False, False, {}
+        return np.zeros(1), 0, False, False, {}
 
 
 class SequenceObservation(Counter):
     observation_space = spaces.Sequence(spaces.Discrete(2))
+
+
+class ScalarObservation(Counter):
+    observation_space = spaces.Box(0, 1, (), np.float32)
+
+
+class HugeDiscrete(Counter):
+    action_space = spaces.Discrete(2**32 + 3)
 
 
 class TupleAction(Counter):
@@ -126,6 +165,13 @@ class ContinuousAction(Counter):
         assert action.shape == (1, 2) and action.dtype == np.float64
         self.steps += 1
         return np.array([0, 0, action[0, 0], action[0, 1]]), 0.0, False, False, {}
+
+
+class EndsByAction(ContinuousAction):
+    def step(self, action):
+        assert np.isfinite(action).all()
+        self.steps += 1
+        return np.array([0, 0, self.steps, 0.0]), 0.0, action[0, 0] == 1, False, {}
 
 
 for kind in [value for value in globals().values() if isinstance(value, type) and issubclass(value, Counter)]:

@@ -24,6 +24,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxId = 256;
 constexpr std::size_t kAlignment = 64;
+constexpr int kMaxBridged = 1024;  // environments; each takes megabytes in its worker
 constexpr std::size_t kMaxMessage = 400;
 constexpr std::int64_t kMaxSeed = std::numeric_limits<std::int32_t>::max();
 
@@ -51,6 +52,14 @@ constexpr std::int64_t kMaxSeed = std::numeric_limits<std::int32_t>::max();
   throw kind == "input" ? BadInput(text) : WorkFailed(text);
 }
 
+// An answer to what the worker was told to make, or a problem; whatever it is, an object.
+Json ParseAnswer(const GymnasiumOptions& options, const std::string& line) {
+  Json answer = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (answer.is_object()) return answer;
+  throw WorkFailed(fmt::format("{}: its worker answered '{}', which is not understood", options.id,
+                               Shorten(line)));
+}
+
 std::vector<float> Bounds(const Json& values, float missing) {
   std::vector<float> bounds;
   for (const Json& value : values) {
@@ -72,15 +81,19 @@ Space ParseSpace(const Json& json) {
 std::string ProtocolText(const GymnasiumOptions& options) {
   if (options.family != "atari") return "as Gymnasium's";
   const AtariProtocol& protocol = options.protocol;
-  return fmt::format("{}: sticky {:g}, {}, up to {} no-ops, {}, {}, {}", protocol.name,
-                     protocol.sticky,
+  std::string start = "no no-ops, no fire";
+  if (protocol.authors) {
+    start = fmt::format("each life begins with 1 to {} no-ops and fire", protocol.no_ops);
+  } else if (protocol.no_ops > 0) {
+    start = fmt::format("a game begins with fire and up to {} no-ops", protocol.no_ops - 1);
+  }
+  return fmt::format("{}: sticky {:g}, {}, {}, {}, {}", protocol.name, protocol.sticky,
                      protocol.lives_end ? "a lost life ends the episode" : "lives do not end it",
-                     protocol.no_ops, protocol.fire ? "fire at the start" : "no fire",
-                     protocol.all_actions ? "all 18 actions" : "minimal actions",
+                     start, protocol.all_actions ? "all 18 actions" : "minimal actions",
                      protocol.authors ? "84x110 bilinear, rows 18 to 101" : "84x84 by area");
 }
 
-EnvironmentSpec ParseSpec(const GymnasiumOptions& options, const Json& json) {
+EnvironmentSpec ParseSpec(const GymnasiumOptions& options, const Json& json) try {
   EnvironmentSpec spec;
   spec.id = fmt::format("{}/{}", options.family, json.at("name").get<std::string>());
   spec.observation = ParseSpace(json.at("observation"));
@@ -96,6 +109,9 @@ EnvironmentSpec ParseSpec(const GymnasiumOptions& options, const Json& json) {
   spec.frames_per_second = json.at("frames_per_second");
   spec.protocol = ProtocolText(options);
   return spec;
+} catch (const Json::exception& problem) {
+  throw WorkFailed(fmt::format("{}: its worker's description is not understood: {}", options.id,
+                               problem.what()));
 }
 
 Json WhatToMake(const GymnasiumOptions& options, int count) {
@@ -159,10 +175,13 @@ AtariProtocol NamedAtariProtocol(const std::string& name) {
 }
 
 std::unique_ptr<GymnasiumEnvironment> GymnasiumEnvironment::Make(const GymnasiumOptions& options) {
-  const int workers = std::min(options.workers, options.num_envs);
-  if (workers < 1) {
-    throw BadInput(fmt::format("{}: expected at least one worker and one environment", options.id));
+  if (options.num_envs < 1 || options.num_envs > kMaxBridged || options.workers < 1) {
+    throw BadInput(
+        fmt::format("{}: expected 1 to {} environments and at least one worker, found {} "
+                    "and {}",
+                    options.id, kMaxBridged, options.num_envs, options.workers));
   }
+  const int workers = std::min(options.workers, options.num_envs);
   auto memory = std::make_unique<SharedMemory>();
   std::vector<Part> parts;
   for (int w = 0, begin = 0; w < workers; ++w) {
@@ -178,10 +197,9 @@ std::unique_ptr<GymnasiumEnvironment> GymnasiumEnvironment::Make(const Gymnasium
   }
   Json answer;
   for (const Part& part : parts) {
-    const std::string line = part.worker->ReceiveLine();
-    Json next = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (next.is_object() && next.contains("error")) ThrowProblem(options, next);
-    if (next.is_discarded() || (!answer.is_null() && answer != next)) {
+    Json next = ParseAnswer(options, part.worker->ReceiveLine());
+    if (next.contains("error")) ThrowProblem(options, next);
+    if (!answer.is_null() && answer != next) {
       throw WorkFailed(fmt::format("{}: the workers do not agree on what they made", options.id));
     }
     answer = std::move(next);
@@ -255,22 +273,32 @@ GymnasiumEnvironment::GymnasiumEnvironment(const GymnasiumOptions& options, Envi
   truncated_ = trunc_;
 }
 
+// What a worker has against its command, as JSON; empty if it was carried out.
+std::optional<std::string> GymnasiumEnvironment::ProblemOf(WorkerProcess& worker) {
+  if (worker.ReceiveByte() == 'k') return std::nullopt;
+  return worker.ReceiveLine();
+}
+
 void GymnasiumEnvironment::Command(char command) {
   for (const Part& part : parts_) part.worker->Send({&command, 1});
   awaiting_ = true;
 }
 
 void GymnasiumEnvironment::AwaitAnswers() {
-  awaiting_ = false;
-  std::optional<Json> problem;
+  std::optional<std::string> problem;
   // All of them, so that none is left over for the next command.
   for (const Part& part : parts_) {
-    if (part.worker->ReceiveByte() == 'k') continue;
-    problem = Json::parse(part.worker->ReceiveLine(), nullptr, /*allow_exceptions=*/false);
+    if (auto found = ProblemOf(*part.worker)) problem = std::move(found);
   }
-  if (!problem) return;
-  if (problem->is_discarded()) throw WorkFailed(fmt::format("{}: a worker failed", options_.id));
-  ThrowProblem(options_, *problem);
+  awaiting_ = false;
+  if (problem) ThrowProblem(options_, ParseAnswer(options_, *problem));
+}
+
+// Of a step that nobody wants to know about any more; only a worker that fails is an error.
+void GymnasiumEnvironment::ForgetAnswers() {
+  if (!awaiting_) return;
+  for (const Part& part : parts_) ProblemOf(*part.worker);
+  awaiting_ = false;
 }
 
 // Seeds of 31 bits, which every environment takes.
@@ -287,7 +315,7 @@ void GymnasiumEnvironment::NewSlots(std::uint64_t seed) {
 }
 
 void GymnasiumEnvironment::DoReset(std::uint64_t seed) {
-  if (awaiting_) AwaitAnswers();
+  ForgetAnswers();
   NewSlots(seed);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     DrawSeed(i);
@@ -436,7 +464,7 @@ void GymnasiumEnvironment::Load(ByteReader& in) {
   }
 
   set_unready();
-  if (awaiting_) AwaitAnswers();
+  ForgetAnswers();
   Replay(saved);
   seed_ = seed;
   slots_.clear();
@@ -465,6 +493,11 @@ void GymnasiumEnvironment::ReadAction(ByteReader& in, Game& game) const {
     }
     game.values.push_back(static_cast<float>(value));
   }
+}
+
+// Some finite action.
+float GymnasiumEnvironment::AnyValue(std::size_t element) const {
+  return std::clamp(0.0F, spec().action.LowOf(element), spec().action.HighOf(element));
 }
 
 // All environments of a worker step together, so each starts late enough to end with the longest;
@@ -507,7 +540,7 @@ void GymnasiumEnvironment::Replay(const std::vector<SavedSlot>& saved) {
       mask_[i] = anew_[i] = 0;
       if (indices_.empty()) {
         for (std::size_t k = 0; k < size; ++k) {
-          values_[i * size + k] = began ? game.values[step * size + k] : spec().action.LowOf(k);
+          values_[i * size + k] = began ? game.values[step * size + k] : AnyValue(k);
         }
       } else {
         indices_[i] = began ? game.indices[step] : 0;
@@ -539,10 +572,14 @@ double GymnasiumEnvironment::MeasureInPython(std::int64_t steps) {
   bench_[0] = static_cast<double>(steps);
   WorkerProcess& worker = *parts_.front().worker;
   worker.Send("B");
-  if (worker.ReceiveByte() != 'k') {
-    throw WorkFailed(fmt::format("{}: the worker failed while being measured", options_.id));
+  if (const auto problem = ProblemOf(worker)) {
+    ThrowProblem(options_, ParseAnswer(options_, *problem));
   }
   return bench_[0];
+}
+
+void GymnasiumEnvironment::set_timeout_seconds(double seconds) {
+  for (const Part& part : parts_) part.worker->set_timeout_seconds(seconds);
 }
 
 std::vector<pid_t> GymnasiumEnvironment::worker_pids() const {

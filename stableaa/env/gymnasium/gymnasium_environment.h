@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ struct AtariProtocol {
   std::string name;
   double sticky = 0;         // in each frame, the probability that the action before is repeated
   bool lives_end = false;    // losing a life ends the episode; the next one goes on with the game
-  int no_ops = 0;            // a game begins with up to so many frames of doing nothing
+  int no_ops = 0;            // a game begins with so many frames of doing nothing, or fewer
   bool fire = false;         // and with fire, where the game has it
   bool all_actions = false;  // all 18 instead of those that do something in the game
   // As in the paper's code: each life (not only each game) begins with no-ops, fire and the action
@@ -72,6 +73,9 @@ class GymnasiumEnvironment : public Environment {
   double MeasureInPython(std::int64_t steps);
   int envs_of_first_worker() const { return parts_.front().count; }
 
+  // From now on; GymnasiumOptions::timeout_seconds holds for the start, which takes long.
+  void set_timeout_seconds(double seconds);
+
   // For tests that kill them.
   std::vector<pid_t> worker_pids() const;
 
@@ -107,10 +111,13 @@ class GymnasiumEnvironment : public Environment {
   void DoRecv() override;
 
   void Command(char command);
+  static std::optional<std::string> ProblemOf(WorkerProcess& worker);
   void AwaitAnswers();
+  void ForgetAnswers();
   void NewSlots(std::uint64_t seed);
   void DrawSeed(std::size_t i);
   void ReadAction(ByteReader& in, Game& game) const;
+  float AnyValue(std::size_t element) const;
   void Replay(const std::vector<SavedSlot>& saved);
   std::uint64_t ObservationHash(std::size_t i) const;
   void CopyPictures();

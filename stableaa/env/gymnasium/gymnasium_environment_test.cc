@@ -22,6 +22,7 @@
 
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/process_test.h"
 #include "stableaa/base/random.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/env/environment_benchmark.h"
@@ -81,27 +82,6 @@ void ExpectError(Error::Kind kind, const std::vector<std::string>& words,
 
 constexpr Error::Kind kBad = Error::Kind::kBadInput;
 constexpr Error::Kind kFailed = Error::Kind::kWorkFailed;
-
-bool IsAlive(pid_t pid) {
-  // A zombie does not count: it waits for its parent only.
-  const std::string path = fmt::format("/proc/{}/stat", pid);
-  std::FILE* const file = std::fopen(path.c_str(), "r");
-  if (file == nullptr) return false;
-  std::string text(4096, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file));
-  std::fclose(file);
-  const std::size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && text.substr(name_end + 2, 1) != "Z";
-}
-
-bool DiesWithin(pid_t pid, double seconds) {
-  const Stopwatch stopwatch;
-  while (IsAlive(pid)) {
-    if (stopwatch.Seconds() > seconds) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
 
 pid_t FirstWorker(const Environment& environment) {
   return dynamic_cast<const GymnasiumEnvironment&>(environment).worker_pids().front();
@@ -213,6 +193,11 @@ TEST_F(Bridge, WorksOnBetweenSendAndRecv) {
   env->Send({.indices = Same(*env, 1)});
   env->Reset(1);  // what was sent is forgotten
   EXPECT_EQ(env->observations().floats[2], 0);
+  const auto raises = Faulty("Raises");
+  raises->Reset(1);
+  for (int k = 0; k < 2; ++k) raises->Step({.indices = Same(*raises, 0)});
+  raises->Send({.indices = Same(*raises, 0)});
+  raises->Reset(1);  // its error too
 }
 
 TEST_F(Bridge, OtherSpacesAreFlattened) {
@@ -240,6 +225,32 @@ TEST_F(Bridge, TakesActionsOfABox) {
   ByteReader in(out.bytes(), "state");
   other->Load(in);
   EXPECT_EQ(Shown(*other, 0)[5], double{.75F});
+}
+
+TEST_F(Bridge, GamesOfDifferentLengthsAreRebuiltTogether) {
+  // Of the second the shorter game waits, with actions that must be finite although the space is
+  // not.
+  const auto env = Faulty("ContinuousAction", {.num_envs = 2, .max_episode_steps = 5});
+  env->Reset(1);
+  const std::vector<float> actions = {.5F, 1, .25F, 2};
+  for (int k = 0; k < 7; ++k) env->Step({.values = actions});
+  ByteWriter out;
+  env->Save(out);
+  const auto other = Faulty("ContinuousAction", {.num_envs = 2, .max_episode_steps = 5});
+  ByteReader in(out.bytes(), "state");
+  other->Load(in);
+  const auto counter = Faulty("EndsByAction", {.num_envs = 2});
+  counter->Reset(1);
+  const std::vector<float> one_ends = {0, 0, 1, 1};
+  for (int k = 0; k < 4; ++k)
+    counter->Step({.values = k == 2 ? one_ends : std::vector<float>(4, 0)});
+  ByteWriter uneven;
+  counter->Save(uneven);
+  const auto again = Faulty("EndsByAction", {.num_envs = 2});
+  ByteReader uneven_in(uneven.bytes(), "state");
+  again->Load(uneven_in);
+  EXPECT_EQ(again->observations().floats[2], 4);
+  EXPECT_EQ(again->observations().floats[6], 1);
 }
 
 TEST_F(Bridge, DrawsPictures) {
@@ -337,18 +348,28 @@ TEST_F(Bridge, ErrorsOfAnEnvironmentAreToldInOneLine) {
   ExpectError(kFailed, {"no beginning"}, [&] { reset->Reset(1); });
   const auto shape = Faulty("WrongShape");
   shape->Reset(1);
-  ExpectError(kFailed, {"ValueError"}, [&] { shape->Step({.indices = Same(*shape, 0)}); });
+  ExpectError(kFailed, {"shape (1,)", "(4,)"}, [&] { shape->Step({.indices = Same(*shape, 0)}); });
+  const auto strange = Faulty("RaisesStrangely");
+  strange->Reset(1);
+  ExpectError(kFailed, {"ValueError"}, [&] { strange->Step({.indices = Same(*strange, 0)}); });
+  EXPECT_EQ(strange->spec().frames_per_second, 15) << "what cannot be a speed is not taken for one";
 }
 
 TEST_F(Bridge, SpacesThatAreNotSupportedAreNamedWithThoseThatAre) {
   ExpectError(kBad, {"Sequence", "supported are Box"}, [] { Faulty("SequenceObservation"); });
   ExpectError(kBad, {"Tuple", "supported are Discrete"}, [] { Faulty("TupleAction"); });
+  ExpectError(kBad, {"2**31"}, [] { Faulty("HugeDiscrete"); });
+  EXPECT_EQ(Faulty("ScalarObservation")->spec().observation.shape, std::vector<int>{1});
 }
 
 TEST_F(Bridge, WrongNamesAreBadInput) {
   ExpectError(kBad, {"NoSuch"}, [] { Make("gymnasium/NoSuch-v3"); });
   ExpectError(kBad, {"CartPole"}, [] { Make("gymnasium/CartPole-v99"); });
-  ExpectError(kFailed, {"no_such_module"}, [] { Make("gymnasium/no_such_module:Thing-v0"); });
+  ExpectError(kFailed, {"no_such_module", "PYTHONPATH"},
+              [] { Make("gymnasium/no_such_module:Thing-v0"); });
+  for (const std::string id : {"gymnasium/:x", "gymnasium/a:b:c-v0", "gymnasium/../x-v0"}) {
+    ExpectError(kBad, {id}, [&] { Make(id); });
+  }
   ExpectError(kBad, {"ale-py knows no game 'bowlingg'", "did you mean 'bowling'"},
               [] { Make("atari/bowlingg"); });
 }
@@ -393,22 +414,37 @@ TEST_F(Bridge, AWorkerThatEndsIsToldWithItsLastWords) {
 }
 
 TEST_F(Bridge, AWorkerThatHangsIsKilledAfterTheTimeout) {
-  const auto env = Faulty("Hangs", {.timeout_seconds = 20});
-  env->Reset(1);
-  // Stopped as by a debugger, which is a way to hang too, and shorter here.
-  const auto stopped = Faulty("Counter", {.timeout_seconds = .5});
-  stopped->Reset(1);
-  const pid_t pid = FirstWorker(*stopped);
-  ::kill(pid, SIGSTOP);
-  const Stopwatch stopwatch;
-  ExpectError(kFailed, {"has not answered for 0.5 s", "env.timeout_seconds"},
-              [&] { stopped->Step({.indices = Same(*stopped, 0)}); });
-  EXPECT_LT(stopwatch.Seconds(), 5);
-  EXPECT_FALSE(IsAlive(pid));
+  for (const std::string name : {"Hangs", "HangsApart", "Stopped"}) {
+    const auto env = Faulty(name == "Stopped" ? "Counter" : name);
+    env->Reset(1);
+    dynamic_cast<GymnasiumEnvironment&>(*env).set_timeout_seconds(.5);
+    const pid_t pid = FirstWorker(*env);
+    if (name == "Stopped") ::kill(pid, SIGSTOP);  // as by a debugger
+    const Stopwatch stopwatch;
+    ExpectError(kFailed, {"has not answered for 0.5 s", "env.timeout_seconds"},
+                [&] { env->Step({.indices = Same(*env, 0)}); });
+    EXPECT_LT(stopwatch.Seconds(), 20);
+    EXPECT_FALSE(IsAlive(pid));
+  }
   // One that is in the middle of something ends with its environment.
-  const pid_t hanging = FirstWorker(*env);
+  const auto env = Faulty("Hangs");
+  env->Reset(1);
   env->Send({.indices = Same(*env, 0)});
-  EXPECT_TRUE(IsAlive(hanging));
+  EXPECT_TRUE(IsAlive(FirstWorker(*env)));
+}
+
+TEST_F(Bridge, ForkedCopiesOfAWorkerNeitherAnswerNorHideItsEnd) {
+  const auto forks = Faulty("Forks");
+  forks->Reset(1);
+  for (int k = 1; k <= 10; ++k) {
+    forks->Step({.indices = Same(*forks, 0)});
+    EXPECT_EQ(forks->observations().floats[2], static_cast<float>(k));
+  }
+  const auto dies = Faulty("ForksAndDies");
+  dies->Reset(1);
+  const Stopwatch stopwatch;
+  ExpectError(kFailed, {"signal 9"}, [&] { dies->Step({.indices = Same(*dies, 0)}); });
+  EXPECT_LT(stopwatch.Seconds(), 20);  // and not after the timeout of 60
 }
 
 TEST_F(Bridge, AnEnvironmentThatHangsWhileItIsMadeIsGivenUp) {
@@ -439,17 +475,23 @@ TEST_F(Bridge, NothingIsLeftBehindWhenThisProcessIsKilled) {
     ASSERT_EQ(::pipe(ends.data()), 0);
     const pid_t child = ::fork();
     if (child == 0) {
-      const auto env = Faulty(busy ? "Hangs" : "Counter");
-      env->Reset(1);
-      if (busy) env->Send({.indices = Same(*env, 0)});
-      const pid_t worker = FirstWorker(*env);
-      if (::write(ends[1], &worker, sizeof worker) != sizeof worker) ::_exit(1);
-      for (;;) ::pause();
+      try {
+        const auto env = Faulty(busy ? "Hangs" : "Counter");
+        env->Reset(1);
+        if (busy) env->Send({.indices = Same(*env, 0)});
+        const pid_t worker = FirstWorker(*env);
+        if (::write(ends[1], &worker, sizeof worker) != sizeof worker) ::_exit(1);
+        for (;;) ::pause();
+      } catch (...) {
+        ::_exit(1);
+      }
     }
-    pid_t worker = 0;
-    ASSERT_EQ(::read(ends[0], &worker, sizeof worker), static_cast<ssize_t>(sizeof worker));
-    ::close(ends[0]);
     ::close(ends[1]);
+    pid_t worker = 0;
+    const ssize_t got = ::read(ends[0], &worker, sizeof worker);
+    ::close(ends[0]);
+    if (got != static_cast<ssize_t>(sizeof worker)) ::kill(child, SIGKILL);
+    ASSERT_EQ(got, static_cast<ssize_t>(sizeof worker));
     EXPECT_TRUE(IsAlive(worker));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);

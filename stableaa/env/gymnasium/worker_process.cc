@@ -4,20 +4,17 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <utility>
-#include <vector>
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/plain_text.h"
@@ -29,10 +26,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // The child's numbers for what it inherits; python/stableaa_worker.py knows them.
-constexpr int kControl = 3, kMemory = 4, kLifeline = 5, kScript = 6, kFirstClosed = 7;
+constexpr int kControl = 3, kMemory = 4, kLifeline = 5, kScript = 6;
 
 constexpr std::size_t kMaxLine = std::size_t{1} << 26;  // bounds of a large box, in text
 constexpr std::size_t kKeptWords = 4096;
+constexpr int kMaxWordReads = 256;  // at once; a child that never stops must not keep us
 
 struct Pipe {
   Descriptor read, write;
@@ -55,88 +53,20 @@ Descriptor ScriptFile() {
   return file;
 }
 
-// Descriptors below kFirstClosed would be overwritten by the ones the child is given.
-Descriptor MovedUp(Descriptor descriptor) {
-  if (descriptor.get() >= kFirstClosed) return descriptor;
-  Descriptor moved(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, kFirstClosed));
-  if (!moved.is_open()) throw SystemError("cannot copy a descriptor", errno);
-  return moved;
+// For poll(), rounded up so that it does not return a moment too early.
+int MillisecondsUntil(Clock::time_point limit) {
+  const std::chrono::duration<double, std::milli> left = limit - Clock::now();
+  return static_cast<int>(std::clamp(std::ceil(left.count()), 0.0, 1e9));
 }
 
-class SpawnActions {
- public:
-  SpawnActions() { ::posix_spawn_file_actions_init(&actions_); }
-  ~SpawnActions() { ::posix_spawn_file_actions_destroy(&actions_); }
-  SpawnActions(const SpawnActions&) = delete;
-  SpawnActions& operator=(const SpawnActions&) = delete;
-
-  void Give(int descriptor, int as) {
-    ::posix_spawn_file_actions_adddup2(&actions_, descriptor, as);
-  }
-  void OpenNull(int as) {
-    ::posix_spawn_file_actions_addopen(&actions_, as, "/dev/null", O_RDONLY, 0);
-  }
-  void CloseFrom(int first) { ::posix_spawn_file_actions_addclosefrom_np(&actions_, first); }
-  const posix_spawn_file_actions_t* get() const { return &actions_; }
-
- private:
-  posix_spawn_file_actions_t actions_ = {};
-};
-
-// A process group of its own (signals of the terminal do not reach it), and no signal blocked or
-// ignored that this process may have set so.
-class SpawnAttributes {
- public:
-  SpawnAttributes() {
-    ::posix_spawnattr_init(&attributes_);
-    sigset_t none, all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~SpawnAttributes() { ::posix_spawnattr_destroy(&attributes_); }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
-
-  const posix_spawnattr_t* get() const { return &attributes_; }
-
- private:
-  posix_spawnattr_t attributes_ = {};
-};
-
-// Looks without reaping.
-bool IsDead(pid_t pid, siginfo_t* state) {
-  siginfo_t found = {};
-  const int failed = ::waitid(P_PID, static_cast<id_t>(pid), &found, WEXITED | WNOHANG | WNOWAIT);
-  if (state != nullptr) *state = found;
-  return failed == 0 && found.si_pid == pid;
-}
-
-// This process's environment, but that nothing may wait in a buffer, open a window or greet.
-std::vector<char*> WorkerEnvironment(std::vector<std::string>& storage) {
-  storage = {"PYTHONUNBUFFERED=1", "SDL_VIDEODRIVER=dummy", "PYGAME_HIDE_SUPPORT_PROMPT=1"};
-  std::vector<char*> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('=') + 1);
-    const bool replaced = std::ranges::any_of(
-        storage, [name](const std::string& ours) { return ours.starts_with(name); });
-    if (!replaced) environment.push_back(*entry);
-  }
-  for (std::string& ours : storage) environment.push_back(ours.data());
-  environment.push_back(nullptr);
-  return environment;
+Clock::time_point After(double seconds) {
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace
 
 WorkerProcess::WorkerProcess(Options options) : options_(std::move(options)) { Start(); }
-
-WorkerProcess::~WorkerProcess() { Kill(); }
 
 void WorkerProcess::Start() {
   std::array<int, 2> ends = {};
@@ -144,59 +74,54 @@ void WorkerProcess::Start() {
     throw SystemError("cannot make a socket", errno);
   }
   control_ = Descriptor(ends[0]);
-  const Descriptor child_control = MovedUp(Descriptor(ends[1]));
+  const Descriptor its_control(ends[1]);
   Pipe lifeline = MakePipe();
   Pipe words = MakePipe();
-  const Descriptor child_lifeline = MovedUp(std::move(lifeline.read));
-  const Descriptor child_words = MovedUp(std::move(words.write));
-  const Descriptor script = MovedUp(ScriptFile());
-  const Descriptor memory =
-      MovedUp(Descriptor(::fcntl(options_.shared_memory, F_DUPFD_CLOEXEC, kFirstClosed)));
-  if (!memory.is_open()) throw SystemError("cannot copy a descriptor", errno);
-
-  SpawnActions actions;
-  actions.OpenNull(STDIN_FILENO);
-  actions.Give(child_words.get(), STDOUT_FILENO);
-  actions.Give(child_words.get(), STDERR_FILENO);
-  actions.Give(child_control.get(), kControl);
-  actions.Give(memory.get(), kMemory);
-  actions.Give(child_lifeline.get(), kLifeline);
-  actions.Give(script.get(), kScript);
-  actions.CloseFrom(kFirstClosed);
-
-  const SpawnAttributes attributes;
-  std::string python = options_.python;
-  std::string path = fmt::format("/dev/fd/{}", kScript);
-  std::array<char*, 3> arguments = {python.data(), path.data(), nullptr};
-  std::vector<std::string> storage;
-  const std::vector<char*> environment = WorkerEnvironment(storage);
-  const int problem = ::posix_spawnp(&pid_, python.c_str(), actions.get(), attributes.get(),
-                                     arguments.data(), environment.data());
-  if (problem != 0) {
-    pid_ = -1;
-    throw BadInput(
-        fmt::format("{}: cannot start Python as '{}': {}; name one by env.python, or run "
-                    "scripts/atari, which makes one",
-                    options_.name, Shorten(python), std::strerror(problem)));
+  const Descriptor script = ScriptFile();
+  try {
+    // Nothing may wait in a buffer, open a window or greet.
+    child_ = std::make_unique<ChildProcess>(
+        ChildProcess::Options{.program = options_.python,
+                              .arguments = {fmt::format("/dev/fd/{}", kScript)},
+                              .descriptors = {{words.write.get(), STDOUT_FILENO},
+                                              {words.write.get(), STDERR_FILENO},
+                                              {its_control.get(), kControl},
+                                              {options_.shared_memory, kMemory},
+                                              {lifeline.read.get(), kLifeline},
+                                              {script.get(), kScript}},
+                              .environment = {"PYTHONUNBUFFERED=1", "SDL_VIDEODRIVER=dummy",
+                                              "PYGAME_HIDE_SUPPORT_PROMPT=1"}});
+  } catch (const Error& error) {
+    throw Error(error.kind(),
+                fmt::format("{}: {}; env.python names the Python to use, scripts/atari "
+                            "makes one with all that is needed",
+                            options_.name, error.what()));
   }
   lifeline_ = std::move(lifeline.write);
   words_ = std::move(words.read);
   ::fcntl(words_.get(), F_SETFL, O_NONBLOCK);
   // These belong to the pipe's end that the child has, not to this process's number for it.
-  if (::fcntl(child_lifeline.get(), F_SETOWN, -pid_) != 0 ||
-      ::fcntl(child_lifeline.get(), F_SETSIG, SIGKILL) != 0 ||
-      ::fcntl(child_lifeline.get(), F_SETFL, O_ASYNC) != 0) {
+  if (::fcntl(lifeline.read.get(), F_SETOWN, -child_->pid()) != 0 ||
+      ::fcntl(lifeline.read.get(), F_SETSIG, SIGKILL) != 0 ||
+      ::fcntl(lifeline.read.get(), F_SETFL, O_ASYNC) != 0) {
     throw SystemError("cannot tie a worker's life to this process", errno);
   }
 }
 
 void WorkerProcess::Send(std::string_view bytes) {
   if (!failure_.empty()) throw WorkFailed(failure_);
+  const auto limit = After(options_.timeout_seconds);
   while (!bytes.empty()) {
-    const ssize_t written = ::send(control_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) FailBecauseDead();
-    bytes.remove_prefix(static_cast<std::size_t>(written));
+    const ssize_t written =
+        ::send(control_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {
+      pollfd wait = {control_.get(), POLLOUT, 0};
+      if (::poll(&wait, 1, MillisecondsUntil(limit)) == 0) FailBecauseSilent();
+    } else if (errno != EINTR) {
+      FailBecauseDead();
+    }
   }
 }
 
@@ -211,7 +136,7 @@ std::string WorkerProcess::ReceiveLine() {
   std::array<char, 65536> buffer;
   while (line.empty() || line.back() != '\n') {
     line.append(buffer.data(), Receive(buffer));
-    if (line.size() > kMaxLine) Fail("the worker's answer is too long");
+    if (line.size() > kMaxLine) Fail("its worker's answer is too long");
   }
   line.pop_back();
   return line;
@@ -219,32 +144,32 @@ std::string WorkerProcess::ReceiveLine() {
 
 std::size_t WorkerProcess::Receive(std::span<char> into) {
   if (!failure_.empty()) throw WorkFailed(failure_);
-  const auto limit = Clock::now() + std::chrono::duration<double>(options_.timeout_seconds);
-  std::array<pollfd, 2> waits = {pollfd{control_.get(), POLLIN, 0}, {words_.get(), POLLIN, 0}};
+  const auto limit = After(options_.timeout_seconds);
+  // The end is watched besides: a child that the worker has forked may keep its socket open.
+  std::array<pollfd, 3> waits = {pollfd{control_.get(), POLLIN, 0}, pollfd{words_.get(), POLLIN, 0},
+                                 pollfd{child_->end_descriptor(), POLLIN, 0}};
   for (;;) {
-    const std::chrono::duration<double, std::milli> left = limit - Clock::now();
-    if (left.count() <= 0) {
-      Fail(
-          fmt::format("its worker has not answered for {:g} s (env.timeout_seconds); it was killed",
-                      options_.timeout_seconds));
-    }
-    const int ready = ::poll(waits.data(), waits.size(),
-                             static_cast<int>(std::min(std::ceil(left.count()), 1e9)));
+    const int ready = ::poll(waits.data(), waits.size(), MillisecondsUntil(limit));
     if (ready < 0 && errno != EINTR) throw SystemError("cannot wait for a worker", errno);
-    if (ready <= 0) continue;
+    if (ready == 0) FailBecauseSilent();
+    if (ready < 0) continue;
+    if (waits[0].revents != 0) {
+      const ssize_t count = ::recv(control_.get(), into.data(), into.size(), MSG_DONTWAIT);
+      if (count > 0) return static_cast<std::size_t>(count);
+      if (count == 0 || (errno != EINTR && errno != EAGAIN)) FailBecauseDead();
+    } else if (waits[2].revents != 0) {
+      FailBecauseDead();
+    }
     // Read even while waiting for something else: a full pipe would stop the worker.
     if (waits[1].revents != 0) KeepWords();
-    if (waits[0].revents == 0) continue;
-    const ssize_t count = ::recv(control_.get(), into.data(), into.size(), 0);
-    if (count > 0) return static_cast<std::size_t>(count);
-    if (count < 0 && errno == EINTR) continue;
-    FailBecauseDead();
+    if ((waits[1].revents & POLLIN) == 0 && waits[1].revents != 0) waits[1].fd = -1;  // closed
+    if (Clock::now() >= limit) FailBecauseSilent();
   }
 }
 
 void WorkerProcess::KeepWords() {
   std::array<char, 4096> buffer;
-  for (;;) {
+  for (int i = 0; i < kMaxWordReads; ++i) {
     const ssize_t count = ::read(words_.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
@@ -256,14 +181,18 @@ void WorkerProcess::KeepWords() {
 }
 
 void WorkerProcess::FailBecauseDead() {
-  // A process closes its end a moment before it is known to be dead.
-  for (int i = 0; i < 1000 && !IsDead(pid_, nullptr); ++i) ::usleep(500);
-  const std::string end = Kill();
-  Fail(fmt::format("its worker {}", end));
+  child_->Wait(.5);  // a process closes its end a moment before it is known to have ended
+  child_->Kill();
+  Fail(fmt::format("its worker {}", child_->End()));
+}
+
+void WorkerProcess::FailBecauseSilent() {
+  Fail(fmt::format("its worker has not answered for {:g} s (env.timeout_seconds); it was killed",
+                   options_.timeout_seconds));
 }
 
 void WorkerProcess::Fail(const std::string& what) {
-  Kill();
+  child_->Kill();
   failure_ = fmt::format("{}: {}", options_.name, what);
   KeepWords();
   while (!last_words_.empty() && std::isspace(static_cast<unsigned char>(last_words_.back()))) {
@@ -271,26 +200,9 @@ void WorkerProcess::Fail(const std::string& what) {
   }
   const std::size_t line = last_words_.rfind('\n') + 1;  // npos + 1 is 0
   if (!last_words_.empty()) {
-    failure_ += fmt::format("; it last wrote: {}", Shorten(last_words_.substr(line)));
+    failure_ += fmt::format("; it last wrote: {}", Shorten(last_words_.substr(line), 200));
   }
   throw WorkFailed(failure_);
-}
-
-std::string WorkerProcess::Kill() {
-  if (pid_ < 0) return "is dead";
-  // How it ended, if it had before being killed here. Not reaped yet, so that the group's number
-  // cannot belong to anybody else.
-  siginfo_t state = {};
-  const bool dead = IsDead(pid_, &state);
-  ::kill(-pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  pid_ = -1;
-  control_.Close();
-  lifeline_.Close();
-  if (!dead) return "closed its end and was killed";
-  if (state.si_code == CLD_EXITED) return fmt::format("ended with exit code {}", state.si_status);
-  return fmt::format("was killed by signal {} ({})", state.si_status, ::strsignal(state.si_status));
 }
 
 }  // namespace stableaa

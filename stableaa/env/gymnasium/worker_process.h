@@ -1,23 +1,23 @@
 // A child process that runs the Python worker (python/stableaa_worker.py, compiled into the
 // library).
 //
-// It gives one guarantee: whatever happens to either side, nobody waits for ever and nothing is
-// left behind. Every wait has a limit of time. The child, and whatever it may have started, is in a
-// process group of its own, which is killed when this object goes; and when this process goes
-// without doing that (kill -9), the kernel does it: the child holds the reading end of a pipe whose
-// writing end only this process has, set up to send SIGKILL to the group once that end is closed.
-// That works too for a child that hangs in native code, where no thread of Python's would get to
-// run.
+// It gives one guarantee: whatever happens to either side, nobody waits for ever and no worker is
+// left behind. Every wait has a limit of time. The child and its process group are killed when this
+// object goes; and when this process goes without doing that (kill -9), the kernel does it: the
+// child holds the reading end of a pipe whose writing end only this process has, set up to send
+// SIGKILL to the group once that end is closed. That works too for a child that hangs in native
+// code, where no thread of Python's would get to run. Only what an environment has started and
+// moved to another group itself (setsid) is out of reach.
 #ifndef STABLEAA_ENV_GYMNASIUM_WORKER_PROCESS_H_
 #define STABLEAA_ENV_GYMNASIUM_WORKER_PROCESS_H_
 
-#include <sys/types.h>
-
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "stableaa/base/child_process.h"
 #include "stableaa/base/descriptor.h"
 
 namespace stableaa {
@@ -34,7 +34,6 @@ class WorkerProcess {
 
   // BadInput if there is no such program.
   explicit WorkerProcess(Options options);
-  ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
@@ -46,7 +45,8 @@ class WorkerProcess {
   // Waits for a line, and returns it without its end.
   std::string ReceiveLine();
 
-  pid_t pid() const { return pid_; }
+  void set_timeout_seconds(double seconds) { options_.timeout_seconds = seconds; }
+  pid_t pid() const { return child_->pid(); }
 
  private:
   void Start();
@@ -54,12 +54,11 @@ class WorkerProcess {
   std::size_t Receive(std::span<char> into);
   void KeepWords();
   [[noreturn]] void FailBecauseDead();
+  [[noreturn]] void FailBecauseSilent();
   [[noreturn]] void Fail(const std::string& what);
-  // Ends and reaps the process group; afterwards how it ended, for people.
-  std::string Kill();
 
-  const Options options_;
-  pid_t pid_ = -1;
+  Options options_;
+  std::unique_ptr<ChildProcess> child_;
   Descriptor control_;      // a socket
   Descriptor lifeline_;     // the writing end of the child's pipe
   Descriptor words_;        // what the child writes to stdout and stderr

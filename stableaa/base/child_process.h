@@ -1,0 +1,81 @@
+// A program started as a child, that never outlives the object it belongs to.
+//
+//   ChildProcess ffmpeg({.program = "ffmpeg", .arguments = {"-i", "pipe:0", "out.gif"},
+//                        .descriptors = {{input.get(), STDIN_FILENO}}});
+//   ...
+//   if (!ffmpeg.Wait(60)) ...;           // still running
+//   ffmpeg.exit_code(), ffmpeg.End()     // "ended with exit code 3", "was killed by signal 9
+//   (Killed)"
+//
+// The child is the leader of a process group of its own: signals of the terminal do not reach it,
+// and it is killed with all that it has started and that has not left the group. Whether it also
+// ends with this process if that is killed is up to what it waits for; see
+// env/gymnasium/worker_process.h for a way to make sure.
+//
+// A process that ignores SIGCHLD has the system reap its children and never learns how they ended;
+// exit_code() is empty then.
+#ifndef STABLEAA_BASE_CHILD_PROCESS_H_
+#define STABLEAA_BASE_CHILD_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/descriptor.h"
+
+namespace stableaa {
+
+// Not thread-safe.
+class ChildProcess {
+ public:
+  struct Given {
+    int ours = -1;
+    int its = -1;  // the child's number for it
+  };
+  struct Options {
+    std::string program;  // looked for in PATH if it has no slash
+    std::vector<std::string> arguments = {};
+    // What the child inherits. Of 0, 1 and 2 those not given are /dev/null, all others are closed.
+    std::vector<Given> descriptors = {};
+    // "NAME=value", in addition to this process's environment or instead of what that has.
+    std::vector<std::string> environment = {};
+  };
+
+  // BadInput if there is no such program or it cannot be executed, WorkFailed if the system has no
+  // room: "cannot start 'ffmpeg': No such file or directory".
+  explicit ChildProcess(const Options& options);
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+  // Readable, for poll(), once the child has ended.
+  int end_descriptor() const { return end_.get(); }
+
+  // Waits for the end, so many seconds at most; true if it has come.
+  bool Wait(double seconds);
+
+  // Ends the child and its group at once, if they run, and reaps it. May be called again.
+  void Kill();
+
+  // After Wait or Kill. Empty if it was ended by a signal or how it ended is not known.
+  std::optional<int> exit_code() const;
+  // How it ended by itself, for people; "was killed" if that was by Kill.
+  std::string End() const;
+
+ private:
+  void Reap();
+
+  pid_t pid_ = -1;
+  Descriptor end_;  // a pidfd
+  bool reaped_ = false;
+  bool killed_here_ = false;
+  std::optional<int> status_;  // as of waitpid
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_BASE_CHILD_PROCESS_H_
