@@ -366,6 +366,7 @@ class SharedMemory:
 
     def __init__(self, layout, spec):
         block = mmap.mmap(MEMORY, layout["size"])
+        self.owner = os.getpid()
 
         def view(name, dtype, shape=()):
             if name not in layout["offsets"]:
@@ -404,7 +405,10 @@ def restart(games, memory):
 
 def step(games, memory):
     """`anew` marks the environments whose episode stableaa cuts after this step."""
-    (memory.observations[:], memory.rewards[:], memory.terminated[:], memory.truncated[:]) = games.step(memory.actions)
+    results = games.step(memory.actions)
+    if os.getpid() != memory.owner:
+        os._exit(0)  # a copy that the environment has forked and forgotten
+    memory.observations[:], memory.rewards[:], memory.terminated[:], memory.truncated[:] = results
     memory.truncated |= memory.anew
     draw(games, memory, memory.pictures, ~memory.mask)
     ended = memory.terminated | memory.truncated
