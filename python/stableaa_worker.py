@@ -23,12 +23,11 @@ import sys
 import time
 
 CONTROL, MEMORY = 3, 4
-INHERITED = range(3, 7)  # 6: this file
 PACKAGES = {"cv2": "opencv-python-headless", "ale_py": "ale-py"}
 
 
 class Refused(Exception):
-    """What was asked for cannot be had. The kind tells stableaa how to go on: input, package, failed."""
+    """What was asked for cannot be had. The kind tells stableaa what to say: input, unknown, package, failed."""
 
     def __init__(self, kind, message):
         super().__init__(message)
@@ -47,7 +46,6 @@ def load(module):
 # ---- Atari -------------------------------------------------------------------------------------------
 
 MAX_FRAMES = 108_000
-ATARI_ROWS, ATARI_COLUMNS = 210, 160
 
 
 class AtariGame:
@@ -392,7 +390,7 @@ class SharedMemory:
         self.final_pictures = view("final_pictures", np.uint8, picture)
 
 
-def draw(games, memory, pictures, which):
+def draw(games, pictures, which):
     if pictures is not None:
         for i in np.flatnonzero(which):
             pictures[i] = games.games[i].picture()
@@ -400,7 +398,7 @@ def draw(games, memory, pictures, which):
 
 def restart(games, memory):
     games.restart(memory.mask, memory.anew, memory)
-    draw(games, memory, memory.pictures, memory.mask)
+    draw(games, memory.pictures, memory.mask)
 
 
 def step(games, memory):
@@ -410,14 +408,13 @@ def step(games, memory):
         os._exit(0)  # a copy that the environment has forked and forgotten
     memory.observations[:], memory.rewards[:], memory.terminated[:], memory.truncated[:] = results
     memory.truncated |= memory.anew
-    draw(games, memory, memory.pictures, ~memory.mask)
     ended = memory.terminated | memory.truncated
     memory.new_game[:] = 0
     if ended.any():
         memory.final_observations[ended] = memory.observations[ended]
-        draw(games, memory, memory.final_pictures, ended)
+        draw(games, memory.final_pictures, ended)
         games.restart(ended, memory.anew, memory)
-        draw(games, memory, memory.pictures, ended)
+    draw(games, memory.pictures, np.ones_like(ended))
 
 
 def bench(games, memory):
@@ -464,10 +461,9 @@ def problem_of(error):
 def stay_apart():
     """Children that an environment starts or forks must not answer for this process, nor keep it from being
     seen to have ended."""
-    for descriptor in INHERITED:
-        os.set_inheritable(descriptor, False)
+    os.set_inheritable(CONTROL, False)
     null = os.open(os.devnull, os.O_RDWR)
-    os.register_at_fork(after_in_child=lambda: [os.dup2(null, each, False) for each in INHERITED])
+    os.register_at_fork(after_in_child=lambda: os.dup2(null, CONTROL, False))
 
 
 def main():

@@ -52,7 +52,9 @@ int EnvironmentSpec::channels() const {
 }
 
 Environment::Environment(EnvironmentSpec spec, int num_envs)
-    : spec_(std::move(spec)), num_envs_(num_envs) {
+    : spec_(std::move(spec)),
+      num_envs_(num_envs),
+      action_numbers_(static_cast<std::size_t>(num_envs) * spec_.action.size()) {
   if (num_envs < 1) {
     throw BadInput(
         fmt::format("{}: expected at least one environment, found {}", spec_.id, num_envs));
@@ -96,16 +98,15 @@ void Environment::Recv() {
 void Environment::CheckActions(const Actions& actions) const {
   const Space& space = spec_.action;
   const bool discrete = space.kind == Space::Kind::kDiscrete;
-  const std::size_t expected = static_cast<std::size_t>(num_envs_) * space.size();
   const std::size_t found = discrete ? actions.indices.size() : actions.values.size();
   const std::size_t others = discrete ? actions.values.size() : actions.indices.size();
   if (others > 0) {
     throw BadInput(fmt::format("{}: expected {} as actions", spec_.id,
                                discrete ? "indices only" : "real numbers only"));
   }
-  if (found != expected) {
-    throw BadInput(
-        fmt::format("{}: expected {} numbers as actions, found {}", spec_.id, expected, found));
+  if (found != action_numbers_) {
+    throw BadInput(fmt::format("{}: expected {} numbers as actions, found {}", spec_.id,
+                               action_numbers_, found));
   }
   if (discrete) {
     for (const std::int32_t action : actions.indices) {

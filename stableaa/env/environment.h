@@ -163,6 +163,7 @@ class Environment {
 
   const EnvironmentSpec spec_;
   const int num_envs_;
+  const std::size_t action_numbers_;  // of the whole batch
   Phase phase_ = Phase::kNew;
 };
 

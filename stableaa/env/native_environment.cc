@@ -21,7 +21,8 @@ NativeEnvironment::NativeEnvironment(EnvironmentSpec spec, int num_envs, const M
                                      bool render)
     : Environment(std::move(spec), num_envs),
       make_(make),
-      row_size_(this->spec().observation.size()) {
+      row_size_(this->spec().observation.size()),
+      action_size_(this->spec().action.size()) {
   const auto count = static_cast<std::size_t>(num_envs);
   if (this->spec().observation.type == ElementType::kUint8) {
     bytes_.resize(count * row_size_);
@@ -75,12 +76,11 @@ void NativeEnvironment::DoReset(std::uint64_t seed) {
 }
 
 void NativeEnvironment::DoSend(Actions actions) {
-  const std::size_t size = spec().action.size();
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (spec().action.kind == Space::Kind::kDiscrete) {
       StepOne(i, {.index = actions.indices[i]});
     } else {
-      StepOne(i, {.values = actions.values.subspan(i * size, size)});
+      StepOne(i, {.values = actions.values.subspan(i * action_size_, action_size_)});
     }
   }
 }

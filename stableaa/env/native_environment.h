@@ -43,7 +43,7 @@ class NativeEnvironment : public Environment {
   void StepOne(std::size_t i, Simulation::Action action);
 
   const MakeSimulation make_;
-  const std::size_t row_size_;
+  const std::size_t row_size_, action_size_;
   std::uint64_t seed_ = 0;
   std::vector<Slot> slots_;
   std::vector<std::uint8_t> bytes_, final_bytes_;
