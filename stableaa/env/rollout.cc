@@ -48,9 +48,10 @@ class ChannelSums {
   // Over all elements of all observations.
   std::vector<double> Means(std::size_t size) const {
     std::vector<double> means;
-    const double elements =
-        static_cast<double>(size / std::max<std::size_t>(sums_.size(), 1)) * count_;
-    for (const double sum : sums_) means.push_back(sum / elements);
+    for (const double sum : sums_) {
+      means.push_back(sum * static_cast<double>(sums_.size()) /
+                      (static_cast<double>(size) * count_));
+    }
     return means;
   }
 
