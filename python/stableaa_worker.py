@@ -373,6 +373,7 @@ class SharedMemory:
             return whole[layout["begin"]:layout["begin"] + layout["count"]]
 
         action = spec["action"]
+        self.choices = action.get("n")
         self.actions = view("actions", np.int32) if "n" in action else view("actions", np.float32, action["shape"])
         self.mask = view("mask", np.bool_)
         self.anew = view("anew", np.bool_)
@@ -418,11 +419,15 @@ def step(games, memory):
 
 
 def bench(games, memory):
-    """As many steps as bench[0] says with the actions that are there; bench[0] becomes the seconds."""
-    count = int(memory.bench[0])
+    """As many steps as bench[0] says, with random actions if they are discrete, else with those that are in the
+    memory; bench[0] becomes the seconds."""
+    count, choices = int(memory.bench[0]), memory.choices
+    random, actions = np.random.default_rng(count), memory.actions
     begin = time.perf_counter()
     for _ in range(count):
-        _, _, terminated, truncated = games.step(memory.actions)
+        if choices:
+            actions = random.integers(choices, size=len(actions), dtype=np.int32)
+        _, _, terminated, truncated = games.step(actions)
         ended = np.logical_or(terminated, truncated)
         if ended.any():
             games.restart(ended, memory.anew, memory)

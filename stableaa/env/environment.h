@@ -110,7 +110,8 @@ class Environment {
   void Reset(std::uint64_t seed);
 
   // One step of every environment. BadInput if the actions are not num_envs() valid ones. After an
-  // Error of the environment itself (a worker that died) only Reset may be called.
+  // Error of the environment itself only Reset may be called; where a worker has died that fails
+  // too.
   void Step(Actions actions);
 
   // Step in two halves. Between them environments that live in other processes work on their own:

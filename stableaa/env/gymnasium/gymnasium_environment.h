@@ -67,9 +67,9 @@ class GymnasiumEnvironment : public Environment {
   void Save(ByteWriter& out) const override;
   void Load(ByteReader& in) override;
 
-  // Seconds that the first worker takes for `steps` steps of its environments, with the actions of
-  // the last Send, driven by a loop in Python alone. The games are somewhere else afterwards:
-  // Reset.
+  // Seconds that the first worker takes for `steps` steps of its environments, with random actions
+  // (those of the last Send if they are not discrete), driven by a loop in Python alone. The games
+  // are somewhere else afterwards: Reset.
   double MeasureInPython(std::int64_t steps);
   int envs_of_first_worker() const { return parts_.front().count; }
 
