@@ -326,7 +326,7 @@ TEST(DivergedLoss, IsReportedWithItsSample) {
     batch.targets[1] = value;
     EXPECT_NE(WorkFailedOf(kSquared, batch).find("the target of sample 1 is"), std::string::npos);
     // Of an action that is not chosen too.
-    for (const std::size_t action : {0U, 1U}) {
+    for (const std::size_t action : {0, 1}) {
       batch = RandomBatch(4, 2, 12);
       batch.outputs[6 + action] = value;
       EXPECT_NE(WorkFailedOf(Huber(1), batch).find("an output of sample 3 is"), std::string::npos);

@@ -238,7 +238,7 @@ TEST(ReferenceNetwork, PixelsThatAStrideLeavesOutDoNotCount) {
   const auto plan = PlanOf("frames(1, 6, 6, 1) conv(1, 2, 3) flatten linear(4)");
   std::vector<std::uint8_t> bytes(36, 1);
   for (std::size_t i = 0; i < 6; ++i) {
-    for (const std::size_t unused : {2U, 5U}) bytes[6 * i + unused] = bytes[6 * unused + i] = 200;
+    for (const std::size_t unused : {2, 5}) bytes[6 * i + unused] = bytes[6 * unused + i] = 200;
   }
   const Doubles parameters = Joined({1, 1, 1, 1, 0}, Identity(4));
   EXPECT_EQ(Outputs(*plan, parameters, Input(*plan, bytes).view()), (Doubles{4, 4, 4, 4}));
