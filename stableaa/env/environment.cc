@@ -66,6 +66,16 @@ bool Environment::ended(int i) const {
   return terminated_[row] != 0 || truncated_[row] != 0;
 }
 
+const Picture& Environment::frame(int i) const {
+  if (!renders()) throw std::logic_error("Environment::frame without render");
+  return frames_[static_cast<std::size_t>(i)];
+}
+
+const Picture& Environment::final_frame(int i) const {
+  if (!renders()) throw std::logic_error("Environment::final_frame without render");
+  return final_frames_[static_cast<std::size_t>(i)];
+}
+
 void Environment::Reset(std::uint64_t seed) {
   phase_ = Phase::kNew;
   DoReset(seed);

@@ -129,11 +129,11 @@ class Environment {
   Observations final_observations() const { return final_observations_; }
 
   // Whether frames are drawn, by EnvironmentOptions::render.
-  virtual bool renders() const = 0;
+  bool renders() const { return !frames_.empty(); }
   // Pictures of environment i at observations() and, if its episode has just ended, at
   // final_observations(). Needs renders().
-  virtual const Picture& frame(int i) const = 0;
-  virtual const Picture& final_frame(int i) const = 0;
+  const Picture& frame(int i) const;
+  const Picture& final_frame(int i) const;
 
   // Writes all that the future depends on; Load, into an environment made with the same id, options
   // and num_envs, goes on to the same trajectory. BadInput for what is not such a state; the
@@ -153,6 +153,7 @@ class Environment {
   Observations observations_, final_observations_;
   std::span<const double> rewards_;
   std::span<const std::uint8_t> terminated_, truncated_;
+  std::vector<Picture> frames_, final_frames_;  // one per environment, or none at all
   // For the derived class after Load: observations() may be used, Step may be called.
   void set_ready() { phase_ = Phase::kReady; }
   void set_unready() { phase_ = Phase::kNew; }

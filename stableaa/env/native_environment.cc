@@ -69,7 +69,7 @@ void NativeEnvironment::DoReset(std::uint64_t seed) {
     slots_[i] = NewSlot(i);
     slots_[i].simulation->Reset(slots_[i].random);
     slots_[i].simulation->Observe(Row(i));
-    if (!frames_.empty()) slots_[i].simulation->Draw(frames_[i]);
+    if (renders()) slots_[i].simulation->Draw(frames_[i]);
     reward_store_[i] = 0;
     terminated_store_[i] = truncated_store_[i] = 0;
   }
@@ -97,22 +97,12 @@ void NativeEnvironment::StepOne(std::size_t i, Simulation::Action action) {
   truncated_store_[i] = truncated ? 1 : 0;
   if (outcome.terminated || truncated) {
     simulation.Observe(FinalRow(i));
-    if (!frames_.empty()) simulation.Draw(final_frames_[i]);
+    if (renders()) simulation.Draw(final_frames_[i]);
     slot.steps = 0;
     simulation.Reset(slot.random);
   }
   simulation.Observe(Row(i));
-  if (!frames_.empty()) simulation.Draw(frames_[i]);
-}
-
-const Picture& NativeEnvironment::frame(int i) const {
-  if (frames_.empty()) throw std::logic_error("Environment::frame without render");
-  return frames_[static_cast<std::size_t>(i)];
-}
-
-const Picture& NativeEnvironment::final_frame(int i) const {
-  if (frames_.empty()) throw std::logic_error("Environment::final_frame without render");
-  return final_frames_[static_cast<std::size_t>(i)];
+  if (renders()) simulation.Draw(frames_[i]);
 }
 
 // Text id, U64 environments, U64 seed; then each one's stream, I64 steps and simulation.
@@ -160,7 +150,7 @@ void NativeEnvironment::Load(ByteReader& in) {
   slots_ = std::move(loaded);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].simulation->Observe(Row(i));
-    if (!frames_.empty()) slots_[i].simulation->Draw(frames_[i]);
+    if (renders()) slots_[i].simulation->Draw(frames_[i]);
     reward_store_[i] = 0;
     terminated_store_[i] = truncated_store_[i] = 0;
   }

@@ -19,9 +19,6 @@ class NativeEnvironment : public Environment {
   NativeEnvironment(EnvironmentSpec spec, int num_envs, const MakeSimulation& make,
                     bool render = false);
 
-  bool renders() const override { return !frames_.empty(); }
-  const Picture& frame(int i) const override;
-  const Picture& final_frame(int i) const override;
   void Save(ByteWriter& out) const override;
   void Load(ByteReader& in) override;
 
@@ -50,7 +47,6 @@ class NativeEnvironment : public Environment {
   std::vector<float> floats_, final_floats_;
   std::vector<double> reward_store_;
   std::vector<std::uint8_t> terminated_store_, truncated_store_;
-  std::vector<Picture> frames_, final_frames_;  // empty without render
 };
 
 }  // namespace stableaa

@@ -306,18 +306,12 @@ void GymnasiumEnvironment::DrawSeed(std::size_t i) {
   next_seeds_[i] = static_cast<std::int64_t>(slots_[i].seeds() >> 33);
 }
 
-void GymnasiumEnvironment::NewSlots(std::uint64_t seed) {
+void GymnasiumEnvironment::DoReset(std::uint64_t seed) {
+  ForgetAnswers();
   seed_ = seed;
   slots_.clear();
   for (std::size_t i = 0; i < static_cast<std::size_t>(num_envs()); ++i) {
     slots_.push_back({RandomStream(seed, fmt::format("env/{}", i)), {}});
-  }
-}
-
-void GymnasiumEnvironment::DoReset(std::uint64_t seed) {
-  ForgetAnswers();
-  NewSlots(seed);
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
     DrawSeed(i);
     slots_[i].game.seeds = {next_seeds_[i]};
     mask_[i] = anew_[i] = 1;
@@ -367,22 +361,13 @@ void GymnasiumEnvironment::DoRecv() {
 }
 
 void GymnasiumEnvironment::CopyPictures() {
-  if (frames_.empty()) return;
+  if (!renders()) return;
   const std::size_t size = frames_.front().rgb().size();
   for (std::size_t i = 0; i < frames_.size(); ++i) {
     std::ranges::copy(pictures_.subspan(i * size, size), frames_[i].rgb().begin());
+    if (!ended(static_cast<int>(i))) continue;
     std::ranges::copy(final_pictures_.subspan(i * size, size), final_frames_[i].rgb().begin());
   }
-}
-
-const Picture& GymnasiumEnvironment::frame(int i) const {
-  if (frames_.empty()) throw std::logic_error("Environment::frame without render");
-  return frames_[static_cast<std::size_t>(i)];
-}
-
-const Picture& GymnasiumEnvironment::final_frame(int i) const {
-  if (frames_.empty()) throw std::logic_error("Environment::final_frame without render");
-  return final_frames_[static_cast<std::size_t>(i)];
 }
 
 // FNV-1a of the environment's observation.

@@ -61,9 +61,6 @@ class GymnasiumEnvironment : public Environment {
   // worker failed.
   static std::unique_ptr<GymnasiumEnvironment> Make(const GymnasiumOptions& options);
 
-  bool renders() const override { return !frames_.empty(); }
-  const Picture& frame(int i) const override;
-  const Picture& final_frame(int i) const override;
   void Save(ByteWriter& out) const override;
   void Load(ByteReader& in) override;
 
@@ -114,7 +111,6 @@ class GymnasiumEnvironment : public Environment {
   static std::optional<std::string> ProblemOf(WorkerProcess& worker);
   void AwaitAnswers();
   void ForgetAnswers();
-  void NewSlots(std::uint64_t seed);
   void DrawSeed(std::size_t i);
   void ReadAction(ByteReader& in, Game& game) const;
   float AnyValue(std::size_t element) const;
@@ -137,7 +133,6 @@ class GymnasiumEnvironment : public Environment {
   std::span<double> reward_, bench_;
   std::span<std::uint8_t> bytes_, final_bytes_, pictures_, final_pictures_;
   std::span<float> floats_, final_floats_;
-  std::vector<Picture> frames_, final_frames_;
 };
 
 }  // namespace stableaa
