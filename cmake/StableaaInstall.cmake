@@ -27,6 +27,10 @@ stableaa_outside(PkgConfig::TOMLPLUSPLUS LIBS ${TOMLPLUSPLUS_LIBRARIES})
 stableaa_outside(Eigen3::Eigen HEADERS_ONLY)
 stableaa_outside(nlohmann_json::nlohmann_json HEADERS_ONLY)
 stableaa_outside(stableaa_dnnl LIBS dnnl)
+stableaa_outside(protobuf::libprotobuf FIND Protobuf REQUIRES protobuf)
+stableaa_outside(PkgConfig::LZ4 LIBS ${LZ4_LIBRARIES})
+stableaa_outside(PkgConfig::ZSTD LIBS ${ZSTD_LIBRARIES})
+stableaa_outside(Threads::Threads FIND Threads LIBS pthread)
 
 # A library comes before the ones it uses: in the linker's order, and so that the package file can
 # add what a wanted component uses and then look at those.

@@ -30,7 +30,7 @@ struct EnvBench {
 int UsualEnvironments(const std::string& id) { return IsNative(id) ? 1 : 8; }
 
 void RunEnvBench(const EnvBench& bench) {
-  EnvironmentOptions options = bench.settings.Resolve().env;
+  EnvironmentOptions options = bench.settings.Resolve().run.env;
   std::vector<std::string> ids = bench.ids;
   if (ids.empty()) {
     for (const EnvironmentListing& entry : ListEnvironments()) {

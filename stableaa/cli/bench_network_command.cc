@@ -124,7 +124,8 @@ void RunSpeed(const SpeedBench& bench) {
   for (const SpeedCase& c : cases) {
     const NetworkTiming timing = MeasureNetwork(
         BenchmarkSpec(c.network), c.kind,
-        {.batch = c.batch, .threads = c.threads, .backend = bench.backend}, settings.optimizer);
+        {.batch = c.batch, .threads = c.threads, .backend = bench.backend},
+        settings.run.optimizer);
     PrintRow(c, timing, bench.json);
   }
 }

@@ -72,7 +72,7 @@ void AddConfigCommand(CLI::App& program) {
   CLI::App* config =
       program.add_subcommand("config", "List the configuration keys, or show a configuration");
   config->require_subcommand(1);
-  config->footer("Example: stableaa config show --set anderson.memory=8\n");
+  config->footer("Example: stableaa config show --preset stable-aa\n");
 
   CLI::App* keys = config->add_subcommand("keys", "Every key: default, type, range, meaning");
   auto* json = keys->add_flag("--json", command->json, "One JSON object per key");
@@ -83,9 +83,10 @@ void AddConfigCommand(CLI::App& program) {
 
   CLI::App* show =
       config->add_subcommand("show", "Every key with its value, as TOML that --config reads back");
+  command->flags.AddPresetTo(*show);
   command->flags.AddTo(*show);
   show->add_flag("--json", command->json, "One JSON object: keys and values");
-  show->footer("Example: stableaa config show --set anderson.weights=stable > my.toml\n");
+  show->footer("Example: stableaa config show --preset stable-aa --env minatar/breakout > my.toml\n");
   show->callback([command] { PrintResolved(*command); });
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -13,10 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/error.h"
 #include "stableaa/base/interrupt.h"
-#include "stableaa/base/plain_text.h"
 #include "stableaa/base/progress.h"
+#include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/env/fixed_policy.h"
@@ -68,8 +66,7 @@ struct RolloutFlags {
 
 std::string ActionText(const EnvironmentSpec& spec, const Actions& action) {
   if (action.indices.empty()) return fmt::format("{:.3g}", fmt::join(action.values, " "));
-  const auto index = static_cast<std::size_t>(action.indices[0]);
-  return index < spec.action_names.size() ? spec.action_names[index] : std::to_string(index);
+  return spec.action_name(action.indices[0]);
 }
 
 // Everything a rollout may be written or shown to. Made before the first step, so that a path that
@@ -109,23 +106,6 @@ class Outputs {
   std::vector<std::unique_ptr<VideoWriter>> videos_;
   std::optional<TerminalView> view_;
 };
-
-// CLI11 would take -1, and what is too large, for the largest number.
-std::string CheckSeed(const std::string& text) {
-  std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole ? std::string()
-               : fmt::format("expected a whole number in [0, 2^64), found {}", text);
-}
-
-void CheckEnding(const std::optional<std::string>& path, const std::string& flag,
-                 const std::string& ending) {
-  if (path && !path->ends_with(ending)) {
-    throw BadInput(fmt::format("{}: expected a path that ends in {}, found '{}'", flag, ending,
-                               Shorten(*path)));
-  }
-}
 
 void PrintSummary(const std::string& id, const std::string& policy, const RolloutSummary& summary,
                   const EnvironmentSpec& spec, bool json) {
@@ -173,7 +153,7 @@ RolloutSummary RolloutShowingProgress(const RolloutFlags& flags, Environment& en
 void RunRollout(const RolloutFlags& flags) {
   CheckEnding(flags.gif, "--gif", ".gif");
   CheckEnding(flags.video, "--video", ".mp4");
-  EnvironmentOptions options = flags.settings.Resolve().env;
+  EnvironmentOptions options = flags.settings.Resolve().run.env;
   options.render = flags.gif || flags.video || flags.terminal;
   if (flags.max_episode_steps) options.max_episode_steps = *flags.max_episode_steps;
   const std::unique_ptr<Environment> environment = MakeEnvironment(flags.id, options);
@@ -218,9 +198,7 @@ void AddEnvCommand(CLI::App& program) {
                    "Cut episodes after N steps (default: env.max_episode_steps)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))
       ->type_name("N in [1, 2^40]");
-  rollout->add_option("--seed", flags->seed, "Seed of environment and policy (default: 1)")
-      ->check(CLI::Validator(CheckSeed, ""))
-      ->type_name("N in [0, 2^64)");
+  AddSeedFlag(*rollout, &flags->seed, "Seed of environment and policy (default: 1)");
   rollout
       ->add_option("--trace", flags->trace,
                    "CSV with a line per step: step, action, reward, terminated, truncated, "

@@ -77,16 +77,19 @@ int Run(int argc, char** argv) {
                    "stableaa");
   program.footer(
       "Exit codes: 0 done, 1 the work failed, 2 bad input or usage.\n"
-      "Example: stableaa bench anderson --json\n");
+      "Example: stableaa train --preset stable-aa --env minatar/breakout\n");
   bool version = false;
   bool json = false;
   CLI::Option* const version_flag = program.add_flag("--version", version, "Print the version");
   program.add_flag("--json", json, "With --version: compiler and machine too, as a JSON object")
       ->needs(version_flag);
   program.require_subcommand(0, 1);
-  AddBenchCommand(program);
-  AddConfigCommand(program);
+  AddTrainCommand(program);
+  //AddEvalCommand(program);
+  //AddPlayCommand(program);
   AddEnvCommand(program);
+  AddConfigCommand(program);
+  AddBenchCommand(program);
   AddCompletionCommand(program);
   for (const std::string& command : CommandNames(program)) {
     program.get_subcommand(command)->excludes(version_flag);

@@ -18,12 +18,19 @@ void AddBenchCommand(CLI::App& program);
 void AddCompletionCommand(CLI::App& program);
 void AddConfigCommand(CLI::App& program);
 void AddEnvCommand(CLI::App& program);
+void AddEvalCommand(CLI::App& program);
+void AddPlayCommand(CLI::App& program);
+void AddTrainCommand(CLI::App& program);
 
 // The parts of `bench` that are about networks.
 void AddNetworkBenchCommands(CLI::App& bench);
 
 // The part that is about environments.
 void AddEnvBenchCommand(CLI::App& bench);
+
+// The parts that are about agents.
+void AddAgentBenchCommands(CLI::App& bench);
+void AddReplayBenchCommand(CLI::App& bench);
 
 }  // namespace stableaa
 

@@ -51,6 +51,11 @@ int EnvironmentSpec::channels() const {
   return channel_axis < 0 ? 0 : observation.shape[static_cast<std::size_t>(channel_axis)];
 }
 
+std::string EnvironmentSpec::action_name(int number) const {
+  const auto index = static_cast<std::size_t>(number);
+  return index < action_names.size() ? action_names[index] : std::to_string(number);
+}
+
 Environment::Environment(EnvironmentSpec spec, int num_envs)
     : spec_(std::move(spec)),
       num_envs_(num_envs),

@@ -81,6 +81,8 @@ struct EnvironmentSpec {
   std::string protocol = {};
 
   int channels() const;  // 0: none
+  // The name of discrete action `number`, or the number itself.
+  std::string action_name(int number) const;
 };
 
 // Observations of a batch, one environment after the other; the span of the other type is empty.
@@ -125,6 +127,10 @@ class Environment {
   std::span<const std::uint8_t> terminated() const { return terminated_; }  // 0 or 1
   std::span<const std::uint8_t> truncated() const { return truncated_; }
   bool ended(int i) const;
+  // Whether the episode of environment i has just ended and the game with it. Differs from ended(i)
+  // only where a lost life ends the episode and the game goes on in the next one (Atari's protocols
+  // authors and nature).
+  virtual bool game_ended(int i) const { return ended(i); }
   // Rows of environments whose episode has not ended in the last step are unspecified.
   Observations final_observations() const { return final_observations_; }
 

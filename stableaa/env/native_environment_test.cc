@@ -406,6 +406,21 @@ TEST_P(EveryNative, EveryEpisodeHasTheWholeLimitAndFlagsHoldForOneStep) {
 }
 
 // The usual limits, reached by players that can live as long.
+TEST_P(EveryNative, AGameIsAnEpisode) {
+  const auto environment = MakeEnvironment(GetParam(), {.num_envs = 3, .max_episode_steps = 40});
+  environment->Reset(kSeed);
+  Players players(*environment);
+  int ended = 0;
+  for (int step = 0; step < 100; ++step) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(environment->game_ended(i), environment->ended(i));
+      ended += environment->game_ended(i) ? 1 : 0;
+    }
+    environment->Step(players.Next());
+  }
+  EXPECT_GE(ended, 6);
+}
+
 TEST(NativeEnvironment, UsualLimits) {
   const auto length_of = [](const std::string& id, const std::function<int(Observations)>& act) {
     const auto environment = MakeEnvironment(id, {.sticky = 0});

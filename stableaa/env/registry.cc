@@ -197,6 +197,11 @@ void EnvironmentOptions::Validate() const {
   }
 }
 
+std::string NormalizedId(const std::string& id) {
+  const ParsedId parsed = Parse(id);
+  return fmt::format("{}/{}", parsed.family, parsed.name);
+}
+
 bool IsNative(const std::string& id) {
   const std::string family = Parse(id).family;
   return family == "classic" || family == "minatar";

@@ -47,6 +47,10 @@ struct EnvironmentOptions {
 
 void Describe(Config& config, EnvironmentOptions& options);
 
+// The id as it is written properly: minatar/space_invaders for MinAtar/Space-Invaders. BadInput as
+// MakeEnvironment's; whether a bridged environment exists, only its worker knows.
+std::string NormalizedId(const std::string& id);
+
 // Whether `id` names a native environment, one that lives in this process.
 bool IsNative(const std::string& id);
 

@@ -3,28 +3,13 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
-#include <cmath>
 #include <iterator>
-#include <limits>
 #include <stdexcept>
+
+#include "stableaa/base/moments.h"
 
 namespace stableaa {
 namespace {
-
-// Of one number per episode.
-struct Moments {
-  double mean = 0, standard_deviation = 0;
-};
-
-Moments MomentsOf(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += value;
-  const double mean = sum / n;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return {mean, values.size() > 1 ? std::sqrt(squares / (n - 1))
-                                  : std::numeric_limits<double>::quiet_NaN()};
-}
 
 // Adds up the elements of each channel.
 class ChannelSums {

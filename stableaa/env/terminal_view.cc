@@ -217,20 +217,29 @@ TerminalView::TerminalView(std::FILE* stream, TerminalViewOptions options)
       colors_(Chosen(options.colors)) {}
 
 void TerminalView::Show(const Picture& picture, std::string_view status) {
+  const std::string line(status);
+  Show(picture, std::span(&line, 1));
+}
+
+void TerminalView::Show(const Picture& picture, std::span<const std::string> status) {
   if (picture.width() == 0) throw BadInput("cannot show an empty picture");
   const Size terminal = TerminalSize();
-  // One row for the text, one for the cursor.
-  const int height = 2 * std::max(1, terminal.rows - 2);
+  // The text and one row for the cursor. Of too much text the terminal keeps some of the picture.
+  const int text = std::min(static_cast<int>(status.size()), std::max(1, terminal.rows / 2));
+  const int height = 2 * std::max(1, terminal.rows - 1 - text);
   const auto lines = HalfBlockLines(FittedPicture(picture, terminal.columns, height), colors_);
-  std::string frame = Return(terminal, lines.size());
+  const auto shown = status.first(static_cast<std::size_t>(text));
+  std::string frame = Return(terminal, lines.size() + shown.size());
   for (const std::string& line : lines) frame += line + "\r\n";
-  frame += OneLine(status, terminal.columns - 1) + "\x1b[K\r\n";
+  for (const std::string& line : shown) {
+    frame += OneLine(line, terminal.columns - 1) + "\x1b[K\r\n";
+  }
 
   std::this_thread::sleep_until(due_);
   due_ = std::max(due_, Clock::now()) + period_;
   Write(frame);
   terminal_ = terminal;
-  lines_ = lines.size();
+  lines_ = lines.size() + shown.size();
 }
 
 TerminalView::Size TerminalView::TerminalSize() const {
@@ -245,7 +254,7 @@ TerminalView::Size TerminalView::TerminalSize() const {
 // is beyond repair: the new one goes below.
 std::string TerminalView::Return(const Size& terminal, std::size_t lines) const {
   if (lines_ == 0 || terminal != terminal_) return "";
-  return fmt::format("\x1b[{}A{}", lines_ + 1, lines == lines_ ? "" : "\x1b[J");
+  return fmt::format("\x1b[{}A{}", lines_, lines == lines_ ? "" : "\x1b[J");
 }
 
 // All at once, so that the terminal draws it at once, and past the buffer of the stream, which

@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,9 +40,11 @@ class TerminalView {
   // BadInput if `stream` is not a terminal, or one that cannot move its cursor (TERM=dumb).
   TerminalView(std::FILE* stream, TerminalViewOptions options);
 
-  // Waits until the frame is due, 1 / frames_per_second after the former one, and draws it with one
-  // line of text below. What comes late is not caught up with. WorkFailed if the terminal is gone.
-  void Show(const Picture& picture, std::string_view status);
+  // Waits until the frame is due, 1 / frames_per_second after the former one, and draws it with
+  // lines of text below, each cut to the terminal's width. What comes late is not caught up with.
+  // WorkFailed if the terminal is gone.
+  void Show(const Picture& picture, std::span<const std::string> status);
+  void Show(const Picture& picture, std::string_view status);  // one line
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -59,7 +62,7 @@ class TerminalView {
   const TerminalColors colors_;
   Clock::time_point due_ = Clock::now();
   Size terminal_;          // when the last frame was drawn
-  std::size_t lines_ = 0;  // of the picture drawn last; 0: none yet
+  std::size_t lines_ = 0;  // of the frame drawn last, with its text; 0: none yet
 };
 
 // The picture as large as fits into width x height pixels. A smaller one is enlarged by a whole

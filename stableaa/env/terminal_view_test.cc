@@ -205,6 +205,22 @@ TEST_F(TerminalViewTest, DrawsInPlaceWithALineOfTextBelow) {
   EXPECT_EQ(Arrived(), "\x1b[11A" + picture + "step 2\x1b[K\r\r\n");
 }
 
+TEST_F(TerminalViewTest, LinesOfTextTakeTheirRowsFromThePicture) {
+  TerminalView view(stream_, {.frames_per_second = 1000});
+  const std::vector<std::string> text = {"step 1", std::string(60, 'x'), "\n"};
+  view.Show(Filled(1, 1, kRed), text);
+  const std::string first = Arrived();
+  EXPECT_EQ(Count(first, "\x1b[48"), 8U);  // and three, and one for the cursor, of twelve
+  EXPECT_TRUE(
+      first.ends_with("step 1\x1b[K\r\r\n" + std::string(39, 'x') + "\x1b[K\r\r\n?\x1b[K\r\r\n"))
+      << first;
+  view.Show(Filled(1, 1, kRed), text);
+  EXPECT_TRUE(Arrived().starts_with("\x1b[11A\x1b[48"));
+  const std::vector<std::string> long_text(30, "x");
+  view.Show(Filled(1, 1, kRed), long_text);
+  EXPECT_EQ(Count(Arrived(), "\x1b[48"), 5U) << "half of the screen stays for the picture";
+}
+
 TEST_F(TerminalViewTest, ErasesAPictureOfAnotherHeight) {
   TerminalView view(stream_, {.frames_per_second = 1000});
   view.Show(Filled(10, 10, kRed), "");

@@ -73,9 +73,7 @@ std::string FindFfmpeg(const fs::path& path) {
 }
 
 int ScaleOf(const Picture& picture, const VideoOptions& options) {
-  if (options.scale > 0) return options.scale;
-  const int shorter = std::min(picture.width(), picture.height());
-  return std::max(1, (kWatchableSide + shorter / 2) / shorter);
+  return options.scale > 0 ? options.scale : WatchableScale(picture);
 }
 
 std::string Filters(const Picture& first, int scale, const VideoOptions& options, bool gif) {
@@ -141,6 +139,11 @@ std::string LastLine(std::string_view text) {
 }
 
 }  // namespace
+
+int WatchableScale(const Picture& picture) {
+  const int shorter = std::min(picture.width(), picture.height());
+  return std::max(1, (kWatchableSide + shorter / 2) / shorter);
+}
 
 // The running ffmpeg. Its messages go into a file, which, unlike a pipe, nobody has to empty.
 class VideoWriter::Encoder {

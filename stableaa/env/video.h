@@ -28,10 +28,13 @@ namespace stableaa {
 
 struct VideoOptions {
   double frames_per_second = 15;  // 0.1 to 1000
-  // Each pixel becomes a square of scale x scale. 1 to 64; 0: such that the shorter side has about
-  // 320 pixels, which small pictures need to be watched.
+  // Each pixel becomes a square of scale x scale. 1 to 64; 0: by WatchableScale, which small
+  // pictures need to be watched.
   int scale = 0;
 };
+
+// The whole number that makes the shorter side of a picture about 320 pixels long; at least 1.
+int WatchableScale(const Picture& picture);
 
 class VideoWriter {
  public:

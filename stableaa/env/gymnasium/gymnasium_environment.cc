@@ -360,6 +360,11 @@ void GymnasiumEnvironment::DoRecv() {
   CopyPictures();
 }
 
+// After Reset and Load the workers have left marks too, of games that began and none that ended.
+bool GymnasiumEnvironment::game_ended(int i) const {
+  return ended(i) && new_game_[static_cast<std::size_t>(i)] != 0;
+}
+
 void GymnasiumEnvironment::CopyPictures() {
   if (!renders()) return;
   const std::size_t size = frames_.front().rgb().size();

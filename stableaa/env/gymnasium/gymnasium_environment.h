@@ -61,6 +61,7 @@ class GymnasiumEnvironment : public Environment {
   // worker failed.
   static std::unique_ptr<GymnasiumEnvironment> Make(const GymnasiumOptions& options);
 
+  bool game_ended(int i) const override;
   void Save(ByteWriter& out) const override;
   void Load(ByteReader& in) override;
 

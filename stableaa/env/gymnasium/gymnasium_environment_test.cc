@@ -622,6 +622,48 @@ TEST_F(FullAtari, ProtocolsAreWhatTheirNamesSay) {
   }
 }
 
+// Episodes and games that end in so many steps of random play.
+struct Ends {
+  int episodes = 0, games = 0;
+};
+
+Ends CountEnds(Environment& environment, int steps, int episodes_per_game) {
+  Ends ends;
+  environment.Reset(3);
+  EXPECT_FALSE(environment.game_ended(0)) << "a game has begun, none has ended";
+  FixedPolicy policy("random", environment.spec(), 5);
+  for (int k = 0; k < steps; ++k) {
+    environment.Step(policy.Act(environment.observations()));
+    const bool ended = environment.ended(0), game_ended = environment.game_ended(0);
+    EXPECT_TRUE(ended || !game_ended);
+    ends.episodes += ended ? 1 : 0;
+    if (!game_ended) continue;
+    ++ends.games;
+    EXPECT_EQ(ends.episodes, episodes_per_game * ends.games);
+  }
+  return ends;
+}
+
+TEST_F(FullAtari, AGameEndsWithItsLastLife) {
+  const auto nature = Make("atari/breakout", WithProtocol(Protocol::kNature));
+  const auto authors = Make("atari/breakout", WithProtocol(Protocol::kAuthors));
+  EnvironmentOptions drawn = WithProtocol(Protocol::kNature);
+  drawn.render = true;  // by the worker's own class
+  const auto own = Make("atari/breakout", drawn);
+  for (const auto* env : {&nature, &authors, &own}) {
+    EXPECT_GE(CountEnds(**env, 700, 5).games, 2);  // Breakout has five lives
+  }
+  const auto machado = Make("atari/breakout", WithProtocol(Protocol::kMachado));
+  EXPECT_GE(CountEnds(*machado, 700, 1).games, 2);
+}
+
+TEST_F(FullAtari, ACutEndsTheGameWithAllItsLives) {
+  EnvironmentOptions options = WithProtocol(Protocol::kNature);
+  options.max_episode_steps = 10;  // no ball is lost that fast
+  const auto env = Make("atari/breakout", options);
+  EXPECT_EQ(CountEnds(*env, 35, 1).games, 3);
+}
+
 TEST_F(FullAtari, EveryGameOfThePaperStarts) {
   for (const EnvironmentListing& entry : ListEnvironments()) {
     if (!entry.id.starts_with("atari/") || entry.id.find('<') != std::string::npos) continue;

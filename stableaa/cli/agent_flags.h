@@ -1,0 +1,36 @@
+// The flags of the commands that play with a saved agent, eval and play.
+#ifndef STABLEAA_CLI_AGENT_FLAGS_H_
+#define STABLEAA_CLI_AGENT_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stableaa/rl/saved_agent.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stableaa {
+
+// Lives as long as the command's callbacks.
+struct AgentFlags {
+  std::string path;
+  std::optional<std::string> env, weights;
+  std::vector<std::string> settings;
+  std::optional<std::int64_t> episodes;
+  std::uint64_t seed = 1;
+
+  // The texts say what happens without the flag.
+  void AddTo(CLI::App& command, const std::string& default_weights,
+             const std::string& default_episodes);
+
+  // `otherwise`: without --weights.
+  SavedAgent Load(SavedAgentSource::Weights otherwise) const;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_CLI_AGENT_FLAGS_H_

@@ -1,0 +1,119 @@
+// stableaa bench replay: microseconds per batch out of the replay, and bytes per frame in it.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/machine.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/cli/settings.h"
+#include "stableaa/env/registry.h"
+#include "stableaa/rl/observation_layout.h"
+#include "stableaa/rl/replay.h"
+#include "stableaa/rl/replay_benchmark.h"
+
+namespace stableaa {
+namespace {
+
+constexpr const char* kSynthetic = "synthetic";
+constexpr std::int64_t kMaxFrames = 100'000'000;
+
+struct ReplayBench {
+  SettingsFlags settings;
+  std::string env;          // empty: synthetic pictures
+  std::int64_t frames = 0;  // 0: the usual number
+  std::string compression;  // empty: all
+  bool json = false;
+};
+
+// So many take a few seconds to play.
+std::int64_t UsualFrames(const std::string& env) {
+  return env.empty() || IsNative(env) ? 100'000 : 10'000;
+}
+
+Replay MakeFull(Environment* environment, const ReplayOptions& options) {
+  const ReturnOptions returns = {};
+  if (environment == nullptr) {
+    RequireMemory("bench replay", Replay::EstimateBytes(options, kPictureShape, 0),
+                  "try fewer --frames");
+    Replay replay(options, returns, kPictureShape, 0);
+    PlayPictures(options.size, replay);
+    return replay;
+  }
+  const ObservationLayout layout(environment->spec());
+  RequireMemory("bench replay", Replay::EstimateBytes(options, layout.frames(), 0),
+                "try fewer --frames");
+  Replay replay(options, returns, layout.frames(), 0);
+  PlayRandomly(*environment, layout, options.size, replay);
+  return replay;
+}
+
+std::vector<std::string> CompressionNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, compression] : Compressions()) names.push_back(name);
+  return names;
+}
+
+void RunReplayBench(const ReplayBench& bench) {
+  const EnvironmentOptions env_options = bench.settings.Resolve().run.env;
+  const std::int64_t frames = bench.frames > 0 ? bench.frames : UsualFrames(bench.env);
+  std::unique_ptr<Environment> environment;
+  if (!bench.env.empty()) environment = MakeEnvironment(bench.env, env_options);
+  const std::string env = environment ? environment->spec().id : kSynthetic;
+  if (!bench.json) {
+    fmt::print("{}; {}\n{:<28} {:<11} {:>10} {:>11} {:>13}\n", MachineName(), CompilerName(), "env",
+               "compression", "frames", "bytes/frame", "us/batch");
+  }
+  for (const auto& [name, compression] : Compressions()) {
+    if (!bench.compression.empty() && bench.compression != name) continue;
+    const Replay replay = MakeFull(environment.get(), {.size = frames, .compression = compression});
+    const ReplayTiming timing = MeasureReplay(replay);
+    if (bench.json) {
+      const nlohmann::ordered_json object = {{"env", env},
+                                             {"compression", name},
+                                             {"frames", frames},
+                                             {"bytes_per_frame", timing.bytes_per_frame},
+                                             {"us_per_batch", timing.us_per_batch}};
+      fmt::print("{}\n", object.dump());
+    } else {
+      fmt::print("{:<28} {:<11} {:>10} {:>11.0f} {:>13.1f}\n", env, name, frames,
+                 timing.bytes_per_frame, timing.us_per_batch);
+    }
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+void AddReplayBenchCommand(CLI::App& bench) {
+  auto options = std::make_shared<ReplayBench>();
+  CLI::App* replay = bench.add_subcommand(
+      "replay", "Microseconds per batch of 32 transitions out of the replay, bytes per frame");
+  replay
+      ->add_option("--env", options->env,
+                   "Environment, played at random (default: pictures that look like Atari)")
+      ->type_name("ID");
+  replay
+      ->add_option("--frames", options->frames,
+                   "States in the replay (default: 100000, for atari/ and gymnasium/ 10000)")
+      ->check(CLI::Range(std::int64_t{100}, kMaxFrames).description(""))
+      ->type_name(fmt::format("N in [100, {}]", kMaxFrames));
+  const std::vector<std::string> names = CompressionNames();
+  replay->add_option("--compression", options->compression, "Of the frames (default: each in turn)")
+      ->check(CLI::IsMember(names).description(""))
+      ->type_name(fmt::format("{}", fmt::join(names, "|")));
+  options->settings.AddTo(*replay);
+  replay->add_flag("--json", options->json, "One JSON object per compression");
+  replay->footer(
+      "Sampling and copying out, median of one second; one core.\n"
+      "Example: stableaa bench replay --env minatar/breakout --compression lz4\n");
+  replay->callback([options] { RunReplayBench(*options); });
+}
+
+}  // namespace stableaa

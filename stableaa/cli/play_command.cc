@@ -1,0 +1,154 @@
+// stableaa play: watching a saved agent, and what it thinks its actions are worth.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/interrupt.h"
+#include "stableaa/base/progress.h"
+#include "stableaa/cli/agent_flags.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/env/terminal_view.h"
+#include "stableaa/env/video.h"
+#include "stableaa/rl/evaluation.h"
+#include "stableaa/rl/saved_agent.h"
+#include "stableaa/rl/value_picture.h"
+
+namespace stableaa {
+namespace {
+
+struct PlayFlags {
+  AgentFlags agent;
+  std::optional<std::string> video;
+  bool terminal = false;
+  std::optional<std::int64_t> steps;
+};
+
+// What the games are shown on. Made before the first step, so that a path that cannot be written is
+// an error before any work.
+class Screens {
+ public:
+  Screens(const EnvironmentSpec& spec, const std::optional<std::string>& video, bool terminal)
+      : spec_(spec), picture_(spec) {
+    if (video) {
+      video_.emplace(*video, VideoOptions{.frames_per_second = spec.frames_per_second, .scale = 1});
+    }
+    if (terminal) {
+      view_.emplace(stdout, TerminalViewOptions{.frames_per_second = spec.frames_per_second});
+    }
+  }
+
+  void Show(const EvaluationStep& step) {
+    if (video_) video_->Add(picture_.Draw(step));
+    if (view_) view_->Show(*step.frame, ValueLines(spec_, step));
+  }
+
+  void Finish() {
+    if (video_) video_->Finish();
+  }
+
+ private:
+  const EnvironmentSpec spec_;
+  ValuePicture picture_;
+  std::optional<VideoWriter> video_;
+  std::optional<TerminalView> view_;
+};
+
+struct EnoughSteps {};  // ends the games early
+
+// One line per game, for after the show.
+class Scores {
+ public:
+  void Add(const EvaluationStep& step) {
+    ended_ = step.game_ended;
+    line_ = fmt::format("game {}: return {:g}, {} steps", step.game + 1, step.return_so_far,
+                        step.step + 1);
+    if (ended_) lines_.push_back(line_ + (step.truncated ? ", cut at the limit" : ""));
+  }
+
+  void Print() const {
+    for (const std::string& line : lines_) fmt::print("{}\n", line);
+    if (!ended_) fmt::print("{}, not finished\n", line_);
+  }
+
+ private:
+  std::vector<std::string> lines_;
+  std::string line_;
+  bool ended_ = true;
+};
+
+// The bar is gone when this returns.
+void Play(const PlayFlags& flags, const SavedAgent& agent, bool terminal, Environment& environment,
+          Screens& screens, Scores& scores) {
+  using Mode = ProgressOptions::Mode;
+  Progress progress({.label = environment.spec().id,
+                     .unit = "steps",
+                     .total = static_cast<std::uint64_t>(flags.steps.value_or(0)),
+                     .mode = terminal ? Mode::kSilent : Mode::kAuto});
+  const auto actor = agent.MakeActor(environment);
+  std::int64_t left = flags.steps.value_or(std::numeric_limits<std::int64_t>::max());
+  const InterruptGuard interrupt;  // half a video goes away
+  const auto show = [&](const EvaluationStep& step) {
+    interrupt.ThrowIfRequested();
+    screens.Show(step);
+    scores.Add(step);
+    progress.Advance();
+    if (--left == 0) throw EnoughSteps();
+  };
+  try {
+    Evaluate(environment, *actor, agent.parameters(), flags.agent.episodes.value_or(1),
+             agent.options().eval.epsilon, flags.agent.seed, show);
+  } catch (const EnoughSteps&) {
+    // as asked for
+  }
+}
+
+void RunPlay(const PlayFlags& flags) {
+  const bool terminal = flags.terminal || (!flags.video && ::isatty(STDOUT_FILENO) == 1);
+  if (!terminal && !flags.video) {
+    throw BadInput(
+        "there is nothing to show the games on: give --video FILE.mp4 (or .gif), or run it in a "
+        "terminal");
+  }
+  const SavedAgent agent = flags.agent.Load(SavedAgentSource::Weights::kBestIfThere);
+  const auto environment = agent.MakeEnvironment(1, /*render=*/true);
+  Screens screens(environment->spec(), flags.video, terminal);
+  Scores scores;
+  Play(flags, agent, terminal, *environment, screens, scores);
+  screens.Finish();
+  fmt::print("{}, weights {}\n", environment->spec().id, agent.weights_file().string());
+  scores.Print();
+}
+
+}  // namespace
+
+void AddPlayCommand(CLI::App& program) {
+  auto flags = std::make_shared<PlayFlags>();
+  CLI::App* play =
+      program.add_subcommand("play", "Watch a trained agent and the values it gives its actions");
+  flags->agent.AddTo(*play, "best if there are, else latest", "1");
+  play->add_option("--video", flags->video,
+                   "Video of all steps, with a bar for the value of each action (needs ffmpeg)")
+      ->type_name("FILE.mp4|FILE.gif");
+  play->add_flag("--terminal", flags->terminal,
+                 "Watch in the terminal, at the usual speed (default without --video)");
+  play->add_option("--steps", flags->steps, "Stop after N steps (default: when the games are over)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))
+      ->type_name("N in [1, 2^40]");
+  play->footer(
+      "Actions are random with probability eval.epsilon of the run; --set eval.epsilon=0 for "
+      "none.\n"
+      "Example: stableaa play runs/minatar-breakout-stable-aa-1 --video breakout.mp4\n");
+  play->callback([flags] { RunPlay(*flags); });
+}
+
+}  // namespace stableaa

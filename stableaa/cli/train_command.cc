@@ -1,0 +1,147 @@
+// stableaa train: a new run, or one that goes on.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/interrupt.h"
+#include "stableaa/base/log.h"
+#include "stableaa/base/progress.h"
+#include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/cli/settings.h"
+#include "stableaa/rl/trainer.h"
+
+namespace stableaa {
+namespace {
+
+struct TrainFlags {
+  SettingsFlags settings;
+  std::optional<std::int64_t> steps;
+  std::uint64_t seed = 1;
+  bool has_seed = false;
+  std::optional<int> threads;
+  std::optional<std::string> out, resume;
+};
+
+// runs/minatar-breakout-stable-aa-1
+std::string DefaultDirectory(const TrainOptions& train) {
+  std::string env = train.env;
+  std::ranges::replace(env, '/', '-');
+  return fmt::format("runs/{}-{}-{}", env, train.preset, train.seed);
+}
+
+RunOptions Options(TrainFlags flags) {
+  Settings settings;
+  Config config;
+  Describe(config, settings);
+  // A run always has an environment and a preset, so their defaults count as chosen.
+  const TrainOptions chosen = flags.settings.Resolve().run.train;
+  flags.settings.env = chosen.env;
+  flags.settings.preset = chosen.preset;
+  flags.settings.Apply(config);
+  if (flags.steps) config.Set(fmt::format("train.steps={}", *flags.steps), "--steps");
+  if (flags.has_seed) config.Set(fmt::format("train.seed={}", flags.seed), "--seed");
+  if (flags.threads) config.Set(fmt::format("train.threads={}", *flags.threads), "--threads");
+  return settings.run;
+}
+
+std::string ProgressNote(const TrainProgress& progress) {
+  std::string note;
+  if (progress.episode_return) note += fmt::format("return {:.4g}", *progress.episode_return);
+  if (progress.eval_return) note += fmt::format("  eval {:.4g}", *progress.eval_return);
+  if (progress.loss) note += fmt::format("  loss {:.3g}", *progress.loss);
+  return note;
+}
+
+void RunToTheEnd(Trainer& trainer) {
+  const TrainOptions& train = trainer.options().train;
+  Progress progress({.label = fmt::format("{} {}", train.env, train.preset),
+                     .unit = "steps",
+                     .total = static_cast<std::uint64_t>(train.steps),
+                     .start = static_cast<std::uint64_t>(trainer.step())});
+  const InterruptGuard interrupt;
+  const std::int64_t note_interval = std::max<std::int64_t>(1, train.steps / 10'000);
+  const bool complete = trainer.Run(
+      {.stop = [&interrupt] { return interrupt.requested(); },
+       .progress =
+           [&](const TrainProgress& now) {
+             if (now.step % note_interval == 0) progress.Note(ProgressNote(now));
+             progress.Set(static_cast<std::uint64_t>(now.step));
+           }});
+  const std::string directory = trainer.directory().string();
+  if (complete) {
+    progress.Finish();
+    fmt::print("{}: {} steps done\n", directory, trainer.step());
+  } else {
+    LogInfo(fmt::format("stopped in step {}; go on with: stableaa train --resume {}",
+                        trainer.step(), directory));
+  }
+}
+
+void StartRun(const TrainFlags& flags) {
+  const RunOptions options = Options(flags);
+  const std::unique_ptr<Trainer> trainer =
+      Trainer::Start(flags.out.value_or(DefaultDirectory(options.train)), options);
+  LogInfo(fmt::format("training {} on {}, seed {}, in {}", options.train.preset, options.train.env,
+                      options.train.seed, trainer->directory().string()));
+  RunToTheEnd(*trainer);
+}
+
+void ResumeRun(const TrainFlags& flags) {
+  const std::unique_ptr<Trainer> trainer =
+      Trainer::Resume(*flags.resume, {.steps = flags.steps, .threads = flags.threads});
+  if (!trainer) {
+    LogInfo(fmt::format("{} is complete; --steps N would go on to step N", *flags.resume));
+    return;
+  }
+  LogInfo(fmt::format("resuming {} in step {}", trainer->directory().string(), trainer->step()));
+  RunToTheEnd(*trainer);
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App& program) {
+  auto flags = std::make_shared<TrainFlags>();
+  CLI::App* train = program.add_subcommand("train", "Train an agent, or go on with a run");
+  flags->settings.AddPresetTo(*train);
+  flags->settings.AddTo(*train);
+  train->add_option("--steps", flags->steps, "Steps of the whole run (default: train.steps)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40).description(""))
+      ->type_name("N in [0, 2^40]");
+  AddSeedFlag(*train, &flags->seed, "Seed of everything random (default: train.seed, 1)");
+  train->add_option("--threads", flags->threads,
+                    "Threads; the result does not depend on it (default: all cores)")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N in [1, 1024]");
+  CLI::Option* const out =
+      train->add_option("--out", flags->out, "Directory of the run (default: "
+                                             "runs/<env>-<preset>-<seed>)")
+          ->type_name("DIR");
+  CLI::Option* const resume =
+      train->add_option("--resume", flags->resume,
+                        "Go on with the run in DIR; only --steps and --threads may change")
+          ->type_name("DIR")
+          ->excludes(out);
+  for (const char* const fixed : {"--preset", "--env", "--config", "--set", "--seed"}) {
+    resume->excludes(train->get_option(fixed));
+  }
+  train->footer(
+      "Ctrl-C makes a checkpoint and ends; a second one ends at once. Nothing saved is ever lost, "
+      "and a\n"
+      "run that was stopped or killed goes on to the same result as one that was not.\n"
+      "Example: stableaa train --preset stable-aa --env minatar/breakout --steps 200000 --seed 3\n"
+      "         stableaa train --resume runs/minatar-breakout-stable-aa-3 --steps 1000000\n");
+  train->callback([flags, train] {
+    flags->has_seed = train->count("--seed") > 0;
+    flags->resume ? ResumeRun(*flags) : StartRun(*flags);
+  });
+}
+
+}  // namespace stableaa

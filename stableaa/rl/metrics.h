@@ -1,0 +1,92 @@
+// What a run tells about itself while it goes on: metrics.csv, episodes.csv and TensorBoard's
+// events.
+//
+// metrics.csv has one row per train.log_interval_steps and per evaluation. Means are over what
+// happened since the row before; cells that do not apply are empty. Columns that may differ between
+// equal runs begin with wall_.
+#ifndef STABLEAA_RL_METRICS_H_
+#define STABLEAA_RL_METRICS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stableaa/rl/evaluation.h"
+#include "stableaa/rl/learner.h"
+#include "stableaa/rl/run_directory.h"
+#include "stableaa/rl/run_log.h"
+#include "stableaa/rl/tensorboard_log.h"
+
+namespace stableaa {
+
+class ByteReader;
+class ByteWriter;
+
+// A mean that grows.
+struct RunningMean {
+  double sum = 0;
+  std::int64_t count = 0;
+
+  void Add(double value) {
+    sum += value;
+    ++count;
+  }
+  std::optional<double> Mean() const {
+    return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
+  }
+};
+
+// What has to be remembered from one row to the next.
+struct MetricSums {
+  RunningMean loss, td_abs, q_mean, episode_return, episode_length;
+
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+};
+
+// One row, in the order of the columns; nothing: an empty cell.
+struct MetricRow {
+  std::vector<std::pair<std::string, std::optional<double>>> cells;
+
+  void Add(const std::string& column, std::optional<double> value) {
+    cells.emplace_back(column, value);
+  }
+};
+
+struct EpisodeRow {
+  std::int64_t episode = 0;  // from 1
+  std::int64_t step = 0;     // of the run, at the episode's end
+  double episode_return = 0;
+  std::int64_t length = 0;
+  bool terminated = false, truncated = false;
+};
+
+// The three files.
+class RunLogs {
+ public:
+  // How long they are; zeros make new ones.
+  struct Sizes {
+    std::uint64_t metrics = 0, episodes = 0, events = 0;
+  };
+
+  RunLogs(const RunDirectory& directory, const Sizes& sizes);
+
+  // All rows of a run have the same columns; the first one of a new file writes them.
+  void Add(const MetricRow& row, std::int64_t step);
+  void Add(const EpisodeRow& row);
+  void Sync();
+  Sizes sizes() const { return {metrics_.size(), episodes_.size(), events_.size()}; }
+
+ private:
+  RunLog metrics_, episodes_;
+  TensorboardLog events_;
+};
+
+// Bytes of memory that this process has in use.
+std::uint64_t ResidentBytes();
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_METRICS_H_

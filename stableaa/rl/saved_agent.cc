@@ -1,0 +1,118 @@
+#include "stableaa/rl/saved_agent.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "stableaa/base/config.h"
+#include "stableaa/base/error.h"
+#include "stableaa/env/registry.h"
+#include "stableaa/rl/observation_layout.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+using Weights = SavedAgentSource::Weights;
+
+bool IsDirectory(const fs::path& path) {
+  std::error_code unknown;
+  return fs::is_directory(path, unknown);
+}
+
+bool Exists(const fs::path& path) {
+  std::error_code unknown;
+  return fs::exists(path, unknown);
+}
+
+fs::path WeightsOfRun(const SavedAgentSource& source) {
+  const fs::path folder = source.path / "weights";
+  const fs::path latest = folder / "latest.safetensors", best = folder / "best.safetensors";
+  if (source.weights != Weights::kLatest && Exists(best)) return best;
+  if (source.weights == Weights::kBest) {
+    throw BadInput(
+        fmt::format("{}: there are no best weights, since there has been no evaluation yet; "
+                    "--weights latest takes the newest",
+                    source.path.string()));
+  }
+  if (Exists(latest)) return latest;
+  throw BadInput(fmt::format("{}: the run has no weights yet: expected {}", source.path.string(),
+                             latest.string()));
+}
+
+fs::path FindWeights(const SavedAgentSource& source) {
+  if (!Exists(source.path)) {
+    throw BadInput(fmt::format("{}: there is no such run or weights file", source.path.string()));
+  }
+  if (!IsDirectory(source.path)) return source.path;
+  if (!Exists(source.path / "config.toml")) {
+    throw BadInput(fmt::format("{} is not the directory of a run: it has no config.toml",
+                               source.path.string()));
+  }
+  return WeightsOfRun(source);
+}
+
+RunOptions FindOptions(const SavedAgentSource& source) {
+  const bool is_run = IsDirectory(source.path);
+  if (!is_run && !source.env) {
+    throw BadInput(fmt::format(
+        "{}: weights alone do not tell their environment: give --env, such as minatar/breakout",
+        source.path.string()));
+  }
+  RunOptions options;
+  if (is_run) {
+    options = ReadRunOptions(source.path / "config.toml");
+    if (source.env) options.train.env = NormalizedId(*source.env);
+  }
+  Config config;
+  Describe(config, options);
+  if (!is_run) LoadPreset(config, *source.env, "");
+  for (const std::string& setting : source.settings) config.Set(setting);
+  options.Validate();
+  return options;
+}
+
+std::string InputText(const InputSpec& input) {
+  const Shape& shape = input.shape;
+  if (input.is_vector()) return fmt::format("{} numbers", shape.size());
+  return fmt::format("{} planes of {}x{} in [0, {:g}]", shape.channels, shape.height, shape.width,
+                     input.divisor);
+}
+
+}  // namespace
+
+SavedAgent::SavedAgent(const SavedAgentSource& source)
+    : weights_file_(FindWeights(source)),
+      options_(FindOptions(source)),
+      weights_(ReadWeights(weights_file_)) {}
+
+std::unique_ptr<Environment> SavedAgent::MakeEnvironment(int num_envs, bool render) const {
+  EnvironmentOptions options = options_.env;
+  options.num_envs = num_envs;
+  options.render = render;
+  auto environment = stableaa::MakeEnvironment(options_.train.env, options);
+  CheckFit(environment->spec());
+  return environment;
+}
+
+void SavedAgent::CheckFit(const EnvironmentSpec& spec) const {
+  if (spec.action.kind != Space::Kind::kDiscrete) {
+    throw BadInput(fmt::format("{}: its actions are {}; agents choose among numbered ones", spec.id,
+                               Describe(spec.action)));
+  }
+  const InputSpec& network = parameters().plan().spec.input;
+  const InputSpec seen = ObservationLayout(spec).input();
+  const int values = parameters().plan().outputs();
+  if (network == seen && values == spec.action.n) return;
+  throw BadInput(fmt::format(
+      "{}: the network takes {} and gives values of {} actions, but {} shows {} and has {} actions",
+      weights_file_.string(), InputText(network), values, spec.id, InputText(seen), spec.action.n));
+}
+
+std::unique_ptr<Actor> SavedAgent::MakeActor(const Environment& environment) const {
+  return std::make_unique<Actor>(std::make_shared<const Plan>(parameters().plan()),
+                                 ObservationLayout(environment.spec()), PolicyKind::kGreedy,
+                                 options_.agent.omega, environment.num_envs());
+}
+
+}  // namespace stableaa

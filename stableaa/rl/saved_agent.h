@@ -1,0 +1,61 @@
+// An agent as a training run leaves it behind, ready to play:
+//
+//   const SavedAgent agent({.path = "runs/minatar-breakout-stable-aa-1"});
+//   const auto environment = agent.MakeEnvironment(10);
+//   const auto actor = agent.MakeActor(*environment);
+//   Evaluate(*environment, *actor, agent.parameters(), ...);
+//
+// A run is a directory with config.toml and weights/{latest,best}.safetensors. A file of weights
+// alone will do where the environment is given.
+#ifndef STABLEAA_RL_SAVED_AGENT_H_
+#define STABLEAA_RL_SAVED_AGENT_H_
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stableaa/env/environment.h"
+#include "stableaa/nn/safetensors.h"
+#include "stableaa/rl/actor.h"
+#include "stableaa/rl/run_options.h"
+
+namespace stableaa {
+
+struct SavedAgentSource {
+  enum class Weights { kLatest, kBest, kBestIfThere };
+
+  std::filesystem::path path;              // of a run, or of a .safetensors file
+  Weights weights = Weights::kLatest;      // of a run
+  std::optional<std::string> env = {};     // instead of the run's; needed for a file
+  std::vector<std::string> settings = {};  // key=value, over the run's configuration
+};
+
+class SavedAgent {
+ public:
+  // BadInput: no run there, weights that are missing or damaged, an environment that does not exist
+  // or is not given, a setting that is wrong.
+  explicit SavedAgent(const SavedAgentSource& source);
+
+  // Of the run, with the settings; of a file the defaults of the environment's family.
+  const RunOptions& options() const { return options_; }
+  const std::filesystem::path& weights_file() const { return weights_file_; }
+  const Parameters& parameters() const { return weights_.parameters; }
+
+  // BadInput, with the numbers of both, unless the network fits its observations and actions.
+  std::unique_ptr<Environment> MakeEnvironment(int num_envs, bool render = false) const;
+  // Greedy, as evaluations in training are. `environment` is one of MakeEnvironment.
+  std::unique_ptr<Actor> MakeActor(const Environment& environment) const;
+
+ private:
+  void CheckFit(const EnvironmentSpec& spec) const;
+
+  std::filesystem::path weights_file_;
+  RunOptions options_;
+  WeightsFile weights_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_SAVED_AGENT_H_

@@ -1,0 +1,64 @@
+#include "stableaa/rl/tensorboard_log.h"
+
+#include <chrono>
+#include <utility>
+
+#include "stableaa/base/binary_io.h"
+#include "stableaa/rl/crc32c.h"
+#include "tensorboard_event.pb.h"
+
+namespace stableaa {
+namespace {
+
+constexpr const char* kFileVersion = "brain.Event:2";
+
+void AppendRecord(RunLog& log, const tensorboard::Event& event) {
+  const std::string message = event.SerializeAsString();
+  ByteWriter length;
+  length.U64(message.size());
+  ByteWriter length_crc;
+  length_crc.U32(MaskedCrc32c(length.bytes()));
+  ByteWriter message_crc;
+  message_crc.U32(MaskedCrc32c(std::as_bytes(std::span(message))));
+
+  std::string record;
+  const auto append = [&](std::span<const std::byte> bytes) {
+    record.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  append(length.bytes());
+  append(length_crc.bytes());
+  record += message;
+  append(message_crc.bytes());
+  log.Append(record);
+}
+
+double NowInSeconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+}  // namespace
+
+TensorboardLog::TensorboardLog(std::filesystem::path path, std::uint64_t size)
+    : log_(std::move(path), size) {
+  if (log_.size() > 0) return;
+  tensorboard::Event event;
+  event.set_wall_time(NowInSeconds());  // TensorBoard takes it as the time when the run began
+  event.set_file_version(kFileVersion);
+  AppendRecord(log_, event);
+}
+
+void TensorboardLog::Add(std::int64_t step, double wall_seconds, std::span<const Scalar> scalars) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_seconds);
+  event.set_step(step);
+  tensorboard::Summary& summary = *event.mutable_summary();
+  for (const Scalar& scalar : scalars) {
+    tensorboard::Summary::Value& value = *summary.add_value();
+    value.set_tag(scalar.tag);
+    value.set_simple_value(static_cast<float>(scalar.value));
+  }
+  AppendRecord(log_, event);
+}
+
+}  // namespace stableaa

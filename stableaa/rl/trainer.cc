@@ -1,0 +1,468 @@
+#include "stableaa/rl/trainer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "stableaa/base/atomic_file.h"
+#include "stableaa/base/binary_io.h"
+#include "stableaa/base/error.h"
+#include "stableaa/base/log.h"
+#include "stableaa/base/machine.h"
+#include "stableaa/base/stopwatch.h"
+#include "stableaa/env/registry.h"
+#include "stableaa/nn/safetensors.h"
+
+namespace stableaa {
+namespace {
+
+constexpr std::string_view kCheckpointKind = "run";
+constexpr std::uint32_t kCheckpointVersion = 1;
+constexpr double kRecent = 20;  // episodes that the progress line averages over
+
+RunOptions Checked(RunOptions options) {
+  options.Validate();
+  options.train.env = NormalizedId(options.train.env);
+  return options;
+}
+
+std::unique_ptr<Environment> MakeTrainingEnvironment(const RunOptions& options) {
+  EnvironmentOptions env = options.env;
+  env.num_envs = 1;
+  std::unique_ptr<Environment> environment = MakeEnvironment(options.train.env, env);
+  if (environment->spec().action.kind != Space::Kind::kDiscrete) {
+    throw BadInput(fmt::format("{} has continuous actions ({}); the agents of the DQN family need "
+                               "discrete ones",
+                               options.train.env, Describe(environment->spec().action)));
+  }
+  return environment;
+}
+
+// As the training environment, but for what eval.* says.
+EnvironmentOptions EvaluationEnvironment(const RunOptions& options) {
+  using Protocol = EnvironmentOptions::Protocol;
+  using ActionSet = EnvironmentOptions::ActionSet;
+  EnvironmentOptions env = options.env;
+  env.num_envs =
+      static_cast<int>(std::min<std::int64_t>(options.eval.episodes, options.eval.parallel));
+  if (options.eval.protocol && *options.eval.protocol != env.protocol) {
+    // The network's actions stay what they were.
+    if (env.actions == ActionSet::kUsual) {
+      env.actions =
+          env.protocol == Protocol::kMachado ? ActionSet::kFull : ActionSet::kMinimal;
+    }
+    env.protocol = *options.eval.protocol;
+  }
+  return env;
+}
+
+NetworkSpec NetworkFor(const RunOptions& options, const EnvironmentSpec& spec) {
+  return AgentNetwork(options.agent, ObservationLayout(spec).input(), spec.action.n);
+}
+
+// Before anything large is made.
+void RequireRunMemory(const RunOptions& options, const EnvironmentSpec& spec) {
+  const std::uint64_t replay = Replay::EstimateBytes(
+      options.replay, ObservationLayout(spec).frames(), Learner::ReplayReserve(options));
+  const std::uint64_t learner = Learner::EstimateBytes(options, MakePlan(NetworkFor(options, spec)));
+  LogInfo(fmt::format("memory: about {:.0f} MB for the replay when full, {:.0f} MB for networks "
+                      "and their cached values",
+                      static_cast<double>(replay) / 1e6, static_cast<double>(learner) / 1e6));
+  RequireMemory("this run", replay + learner,
+                "try a smaller replay.size or replay.compression=lz4");
+}
+
+// What is first in a checkpoint: enough to know whether there is anything to do.
+struct CheckpointHead {
+  std::uint32_t fingerprint = 0;
+  std::int64_t step = 0;
+
+  explicit CheckpointHead(ByteReader& in) : fingerprint(in.U32()), step(in.I64()) {
+    if (step < 0) throw in.Wrong("expected a step of at least 0");
+  }
+};
+
+std::vector<std::byte> ReadCheckpoint(const RunDirectory& directory) {
+  CheckedFile file = ReadCheckedFile(directory.state(), kCheckpointKind, kCheckpointVersion);
+  if (file.version != kCheckpointVersion) {
+    throw BadInput(fmt::format("{}: checkpoint of format version {}; this program reads version {}",
+                               directory.state().string(), file.version, kCheckpointVersion));
+  }
+  return std::move(file.payload);
+}
+
+}  // namespace
+
+Trainer::Trainer(RunDirectory directory, const RunOptions& options,
+                 std::unique_ptr<Environment> environment)
+    : directory_(std::move(directory)),
+      options_(options),
+      environment_(std::move(environment)),
+      layout_(environment_->spec()),
+      plan_(std::make_shared<const Plan>(MakePlan(NetworkFor(options_, environment_->spec())))),
+      replay_(options_.replay, {options_.agent.n_step, options_.agent.discount}, layout_.frames(),
+              Learner::ReplayReserve(options_)),
+      learner_(options_, plan_, layout_, replay_),
+      actor_(plan_, layout_, options_.exploration.policy, options_.agent.omega, 1),
+      exploration_random_(options_.train.seed, "exploration"),
+      best_return_(-std::numeric_limits<double>::infinity()),
+      encoded_(layout_.frames().observation_bytes()) {}
+
+Trainer::~Trainer() = default;
+
+std::unique_ptr<Trainer> Trainer::Start(const std::filesystem::path& directory,
+                                        const RunOptions& options) {
+  const RunOptions checked = Checked(options);
+  std::unique_ptr<Environment> environment = MakeTrainingEnvironment(checked);
+  RequireRunMemory(checked, environment->spec());
+  std::unique_ptr<Trainer> trainer(
+      new Trainer(RunDirectory::Create(directory), checked, std::move(environment)));
+  trainer->WriteDescription();
+  trainer->Begin();
+  trainer->Checkpoint();
+  trainer->directory_.Publish();
+  return trainer;
+}
+
+std::unique_ptr<Trainer> Trainer::Resume(const std::filesystem::path& path,
+                                         const ResumeChanges& changes) {
+  RunDirectory directory = RunDirectory::Open(path);
+  RunOptions options = ReadRunOptions(directory.config());
+  const std::string former = ToToml(options);
+  if (changes.steps) options.train.steps = *changes.steps;
+  if (changes.threads) options.train.threads = *changes.threads;
+  options = Checked(options);
+  {
+    const std::vector<std::byte> payload = ReadCheckpoint(directory);
+    ByteReader in(payload, directory.state());
+    if (CheckpointHead(in).step >= options.train.steps) return nullptr;
+  }
+  std::unique_ptr<Environment> environment = MakeTrainingEnvironment(options);
+  RequireRunMemory(options, environment->spec());
+  std::unique_ptr<Trainer> trainer(
+      new Trainer(std::move(directory), options, std::move(environment)));
+  trainer->LoadCheckpoint();
+  if (const std::string config = ToToml(options); config != former) {
+    AtomicFile file(trainer->directory_.config());
+    file.Write(config);
+    file.Commit();
+  }
+  return trainer;
+}
+
+void Trainer::WriteDescription() const {
+  AtomicFile config(directory_.config());
+  config.Write(ToToml(options_));
+  config.Commit();
+
+  const EnvironmentSpec& spec = environment_->spec();
+  const nlohmann::ordered_json description = {
+      {"version", LibraryVersion()},
+      {"compiler", CompilerName()},
+      {"machine", MachineName()},
+      {"env", options_.train.env},
+      {"preset", options_.train.preset},
+      {"seed", options_.train.seed},
+      {"protocol", spec.protocol},
+      {"observation", Describe(spec.observation)},
+      {"actions", Describe(spec.action)},
+      {"network", ToText(plan_->spec)},
+      {"parameters", plan_->parameters},
+      {"units",
+       {{"step", options_.train.env.starts_with("atari/")
+                     ? "one action, 4 frames of the game"
+                     : "one action of the environment"},
+        {"update", "one step of the optimiser"},
+        {"return", "sum of unclipped, undiscounted rewards of an episode"},
+        {"episode", "training: as the protocol ends it (a lost life may); evaluation: whole games"},
+        {"wall_seconds", "time of all parts of the run, evaluations included"}}}};
+  AtomicFile json(directory_.run_json());
+  json.Write(description.dump(2) + "\n");
+  json.Commit();
+}
+
+void Trainer::Begin() {
+  logs_ = std::make_unique<RunLogs>(directory_, RunLogs::Sizes{});
+  environment_->Reset(options_.train.seed);
+  layout_.Encode(environment_->observations(), 0, encoded_);
+  replay_.Begin(encoded_);
+}
+
+bool Trainer::Run(const RunHooks& hooks) {
+  const Stopwatch watch;
+  const auto stopped = [&hooks] { return hooks.stop && hooks.stop(); };
+  bool complete = false;
+  for (;;) {
+    if (!EvaluateIfDue(hooks)) break;
+    times_.total = watch.Seconds();
+    LogIfDue();
+    if (step_ % options_.train.checkpoint_interval_steps == 0) Checkpoint();
+    ReportProgress(hooks);
+    complete = step_ >= options_.train.steps;
+    if (complete || stopped()) break;
+    Step();
+  }
+  Checkpoint();
+  times_.total = watch.Seconds();
+  return complete;
+}
+
+void Trainer::Step() {
+  const std::int64_t step = step_ + 1;
+  const Stopwatch acting_watch;
+  const auto actions =
+      actor_.Act(learner_.online(), environment_->observations(),
+                 options_.exploration.Epsilon(step_), exploration_random_);
+  times_.acting += acting_watch.Seconds();
+  const std::int32_t action = actions[0];
+
+  const Stopwatch send_watch;
+  environment_->Send({.indices = actions});
+  times_.environment += send_watch.Seconds();
+
+  if (step > options_.replay.start && step % options_.train.update_interval_steps == 0 &&
+      replay_.transitions() > 0) {
+    Learn(step);
+  }
+
+  const Stopwatch receive_watch;
+  environment_->Recv();
+  times_.environment += receive_watch.Seconds();
+  step_ = step;
+  const Stopwatch remember_watch;
+  Remember(action);
+  times_.sampling += remember_watch.Seconds();
+}
+
+void Trainer::Learn(std::int64_t step) {
+  const UpdateTimes before = learner_.times();
+  try {
+    const UpdateReport report = learner_.Update(step);
+    sums_.loss.Add(report.loss);
+    sums_.td_abs.Add(report.td_abs);
+    sums_.q_mean.Add(report.q_mean);
+  } catch (const Error& error) {
+    const std::filesystem::path diagnosis = directory_.path() / "diverged.npz";
+    learner_.WriteDiagnosis(diagnosis);
+    throw WorkFailed(fmt::format("training diverged in step {} (update {}): {}; {} has the batch, "
+                                 "the values and the parameters",
+                                 step, learner_.counts().updates + 1, error.what(),
+                                 diagnosis.string()));
+  }
+  const UpdateTimes& after = learner_.times();
+  times_.sampling += after.sampling - before.sampling;
+  times_.targets += after.targets - before.targets;
+  times_.gradient += after.gradient - before.gradient;
+}
+
+void Trainer::Remember(std::int32_t action) {
+  const double reward = environment_->rewards()[0];
+  const bool terminated = environment_->terminated()[0] != 0;
+  const bool truncated = environment_->truncated()[0] != 0;
+  const bool ended = environment_->ended(0);
+  const double learnt = options_.train.clip_rewards && !std::isnan(reward)
+                            ? static_cast<double>((reward > 0) - (reward < 0))
+                            : reward;
+  layout_.Encode(ended ? environment_->final_observations() : environment_->observations(), 0,
+                 encoded_);
+  replay_.Add(action, static_cast<float>(learnt), terminated, truncated, encoded_);
+  episode_return_ += reward;
+  ++episode_length_;
+  if (!ended) return;
+
+  layout_.Encode(environment_->observations(), 0, encoded_);
+  replay_.Begin(encoded_);
+  ++episodes_;
+  logs_->Add(EpisodeRow{episodes_, step_, episode_return_, episode_length_, terminated, truncated});
+  sums_.episode_return.Add(episode_return_);
+  sums_.episode_length.Add(static_cast<double>(episode_length_));
+  ++recent_episodes_;
+  recent_return_ += (episode_return_ - recent_return_) /
+                    std::min(kRecent, static_cast<double>(recent_episodes_));
+  episode_return_ = 0;
+  episode_length_ = 0;
+}
+
+// False if it was stopped: then it is due again.
+bool Trainer::EvaluateIfDue(const RunHooks& hooks) {
+  const EvaluationOptions& eval = options_.eval;
+  if (eval.interval_steps == 0 || step_ % eval.interval_steps != 0 || step_ == evaluated_step_) {
+    return true;
+  }
+  const Stopwatch watch;
+  if (!evaluation_environment_) {
+    const EnvironmentOptions env = EvaluationEnvironment(options_);
+    evaluation_environment_ = MakeEnvironment(options_.train.env, env);
+    evaluation_actor_ = std::make_unique<Actor>(plan_, layout_, PolicyKind::kGreedy,
+                                                options_.agent.omega, env.num_envs);
+  }
+  struct Stopped {};
+  const std::uint64_t seed =
+      RandomStream(options_.train.seed, fmt::format("evaluation in step {}", step_))();
+  try {
+    evaluation_ = Evaluate(*evaluation_environment_, *evaluation_actor_, learner_.online(),
+                           eval.episodes, eval.epsilon, seed, [&](const EvaluationStep&) {
+                             if (hooks.stop && hooks.stop()) throw Stopped{};
+                           });
+  } catch (const Stopped&) {
+    return false;
+  }
+  evaluated_step_ = step_;
+  checkpoint_step_ = -1;
+  last_eval_ = evaluation_->return_mean;
+  if (evaluation_->return_mean > best_return_) {
+    best_return_ = evaluation_->return_mean;
+    WriteWeights(directory_.weights() / "best.safetensors", learner_.online(), Metadata());
+  }
+  times_.evaluation += watch.Seconds();
+  return true;
+}
+
+void Trainer::LogIfDue() {
+  const bool due = step_ % options_.train.log_interval_steps == 0 || evaluation_;
+  if (!due || step_ == logged_step_) return;
+  logs_->Add(Row(), step_);
+  last_loss_ = sums_.loss.Mean();
+  sums_ = {};
+  evaluation_.reset();
+  logged_step_ = step_;
+  checkpoint_step_ = -1;
+}
+
+MetricRow Trainer::Row() {
+  const Mixing& mixing = learner_.mixing();
+  const LearnerCounts& counts = learner_.counts();
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  const bool mixes = options_.agent.mixes();
+  const auto if_mixing = [mixes](double value) {
+    return mixes ? std::optional(value) : std::nullopt;
+  };
+  MetricRow row;
+  row.Add("step", number(step_));
+  row.Add("update", number(counts.updates));
+  row.Add("epsilon", options_.exploration.Epsilon(step_));
+  row.Add("loss", sums_.loss.Mean());
+  row.Add("td_abs", sums_.td_abs.Mean());
+  row.Add("q_mean", sums_.q_mean.Mean());
+  row.Add("targets", learner_.targets());
+  row.Add("gain", if_mixing(mixing.gain));
+  row.Add("gain_held_out", if_mixing(mixing.gain_held_out));
+  row.Add("residual", if_mixing(mixing.residual));
+  row.Add("tau_norm", if_mixing(mixing.tau_norm));
+  row.Add("lambda", if_mixing(mixing.lambda));
+  row.Add("eta", if_mixing(mixing.eta));
+  row.Add("condition", if_mixing(mixing.condition));
+  // alpha_m is always the newest network's.
+  const auto window = static_cast<std::size_t>(options_.agent.window());
+  for (std::size_t k = 0; mixes && k < window; ++k) {
+    const std::size_t missing = window - mixing.alpha.size();
+    row.Add(fmt::format("alpha_{}", k + 1),
+            k >= missing ? std::optional(mixing.alpha[k - missing]) : std::nullopt);
+  }
+  row.Add("fallbacks", if_mixing(number(counts.fallbacks)));
+  row.Add("restarts", number(counts.restarts));
+  row.Add("episodes", number(episodes_));
+  row.Add("return_mean", sums_.episode_return.Mean());
+  row.Add("length_mean", sums_.episode_length.Mean());
+  const auto of_evaluation = [this](double EvaluationResult::*member) {
+    return evaluation_ ? std::optional((*evaluation_).*member) : std::nullopt;
+  };
+  row.Add("eval_return_mean", of_evaluation(&EvaluationResult::return_mean));
+  row.Add("eval_return_std", of_evaluation(&EvaluationResult::return_std));
+  row.Add("eval_length_mean", of_evaluation(&EvaluationResult::length_mean));
+  row.Add("replay_states", number(replay_.states()));
+  const double seconds = wall_seconds_before_ + times_.total;
+  row.Add("wall_seconds", seconds);
+  row.Add("wall_steps_per_second",
+          seconds > rated_seconds_ ? std::optional(number(step_ - rated_step_) /
+                                                   (seconds - rated_seconds_))
+                                   : std::nullopt);
+  row.Add("wall_memory_bytes", static_cast<double>(ResidentBytes()));
+  row.Add("wall_replay_bytes_per_frame", replay_.bytes_per_frame());
+  rated_step_ = step_;
+  rated_seconds_ = seconds;
+  return row;
+}
+
+WeightsMetadata Trainer::Metadata() const {
+  return {{"stableaa.env", options_.train.env},
+          {"stableaa.preset", options_.train.preset},
+          {"stableaa.seed", std::to_string(options_.train.seed)},
+          {"stableaa.step", std::to_string(step_)}};
+}
+
+// Each file is replaced as a whole, the state last: whatever happens in between, the former state
+// and all that it names are still there.
+void Trainer::Checkpoint() {
+  if (checkpoint_step_ == step_) return;
+  const Stopwatch watch;
+  WriteWeights(directory_.weights() / "latest.safetensors", learner_.online(), Metadata());
+  replay_.SaveSegments(directory_.checkpoint());
+  logs_->Sync();
+
+  ByteWriter out;
+  out.U32(Fingerprint(options_));
+  out.I64(step_);
+  const RunLogs::Sizes sizes = logs_->sizes();
+  out.U64(sizes.metrics);
+  out.U64(sizes.episodes);
+  out.U64(sizes.events);
+  out.I64(episodes_);
+  out.F64(episode_return_);
+  out.I64(episode_length_);
+  sums_.Save(out);
+  out.I64(evaluated_step_);
+  out.I64(logged_step_);
+  out.F64(best_return_);
+  out.F64(wall_seconds_before_ + times_.total);
+  exploration_random_.Save(out);
+  environment_->Save(out);
+  replay_.Save(out);
+  learner_.Save(out);
+  WriteCheckedFile(directory_.state(), kCheckpointKind, kCheckpointVersion, out.bytes());
+  replay_.RemoveOldSegments(directory_.checkpoint());
+  checkpoint_step_ = step_;
+  times_.checkpoint += watch.Seconds();
+}
+
+void Trainer::LoadCheckpoint() {
+  const std::vector<std::byte> payload = ReadCheckpoint(directory_);
+  ByteReader in(payload, directory_.state());
+  const CheckpointHead head(in);
+  if (head.fingerprint != Fingerprint(options_)) {
+    throw BadInput(fmt::format("{}: made with another configuration than that of {}; only "
+                               "train.steps and train.threads may change",
+                               directory_.state().string(), directory_.config().string()));
+  }
+  step_ = checkpoint_step_ = head.step;
+  RunLogs::Sizes sizes;
+  sizes.metrics = in.U64();
+  sizes.episodes = in.U64();
+  sizes.events = in.U64();
+  episodes_ = in.I64();
+  episode_return_ = in.F64();
+  episode_length_ = in.I64();
+  sums_.Load(in);
+  evaluated_step_ = in.I64();
+  logged_step_ = in.I64();
+  best_return_ = in.F64();
+  wall_seconds_before_ = rated_seconds_ = in.F64();
+  rated_step_ = step_;
+  exploration_random_.Load(in);
+  environment_->Load(in);
+  replay_.Load(in, directory_.checkpoint());
+  learner_.Load(in);
+  in.ExpectEnd();
+  logs_ = std::make_unique<RunLogs>(directory_, sizes);
+}
+
+void Trainer::ReportProgress(const RunHooks& hooks) const {
+  if (!hooks.progress) return;
+  TrainProgress progress{.step = step_, .loss = last_loss_, .eval_return = last_eval_};
+  if (recent_episodes_ > 0) progress.episode_return = recent_return_;
+  hooks.progress(progress);
+}
+
+}  // namespace stableaa
