@@ -123,6 +123,8 @@ void AddBenchCommand(CLI::App& program) {
 
   AddNetworkBenchCommands(*bench);
   AddEnvBenchCommand(*bench);
+  AddReplayBenchCommand(*bench);
+  AddAgentBenchCommands(*bench);
 }
 
 }  // namespace stableaa

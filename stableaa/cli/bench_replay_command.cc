@@ -54,12 +54,6 @@ Replay MakeFull(Environment* environment, const ReplayOptions& options) {
   return replay;
 }
 
-std::vector<std::string> CompressionNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, compression] : Compressions()) names.push_back(name);
-  return names;
-}
-
 void RunReplayBench(const ReplayBench& bench) {
   const EnvironmentOptions env_options = bench.settings.Resolve().run.env;
   const std::int64_t frames = bench.frames > 0 ? bench.frames : UsualFrames(bench.env);
@@ -104,10 +98,15 @@ void AddReplayBenchCommand(CLI::App& bench) {
                    "States in the replay (default: 100000, for atari/ and gymnasium/ 10000)")
       ->check(CLI::Range(std::int64_t{100}, kMaxFrames).description(""))
       ->type_name(fmt::format("N in [100, {}]", kMaxFrames));
-  const std::vector<std::string> names = CompressionNames();
+  std::vector<std::string> names;
+  std::string type;
+  for (const auto& [name, compression] : Compressions()) {
+    names.push_back(name);
+    type += (type.empty() ? "" : "|") + name;
+  }
   replay->add_option("--compression", options->compression, "Of the frames (default: each in turn)")
       ->check(CLI::IsMember(names).description(""))
-      ->type_name(fmt::format("{}", fmt::join(names, "|")));
+      ->type_name(type);
   options->settings.AddTo(*replay);
   replay->add_flag("--json", options->json, "One JSON object per compression");
   replay->footer(

@@ -85,8 +85,8 @@ int Run(int argc, char** argv) {
       ->needs(version_flag);
   program.require_subcommand(0, 1);
   AddTrainCommand(program);
-  //AddEvalCommand(program);
-  //AddPlayCommand(program);
+  AddEvalCommand(program);
+  AddPlayCommand(program);
   AddEnvCommand(program);
   AddConfigCommand(program);
   AddBenchCommand(program);

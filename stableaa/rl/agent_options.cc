@@ -113,6 +113,7 @@ void AgentOptions::Validate() const {
   AgentOptions copy = *this;
   Config config;
   Describe(config, copy);
+  if (hidden.empty()) throw BadInput("network.hidden: expected at least one layer, found none");
   for (const double units : hidden) {
     if (units != static_cast<double>(static_cast<int>(units))) {
       throw BadInput(fmt::format("network.hidden: expected whole numbers, found {}", units));

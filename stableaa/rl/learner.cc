@@ -58,7 +58,8 @@ class Learner::Ahead {
   void Await(const Pending& pending) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return pending.evaluated || error_; });
-    if (error_) std::rethrow_exception(error_);
+    // An error of a later batch is that of a later update, however far ahead the thread is.
+    if (!pending.evaluated) std::rethrow_exception(error_);
   }
 
   // Until nothing is left to do.
@@ -177,8 +178,8 @@ UpdateReport Learner::Update(std::int64_t step) {
   FillQueue(step);
   Pending& pending = *queue_.front();
   const Stopwatch targets_watch;
-  Await(pending);
   current_ = &pending;
+  Await(pending);
   if (options_.agent.mixes() && options_.agent.weights.refresh == WeightRefresh::kUpdate) {
     mixing_ = pending.mixing;
     counts_.fallbacks += mixing_.fallback ? 1 : 0;
@@ -262,6 +263,7 @@ void Learner::EvaluateFrozen(Pending& pending) {
 void Learner::Await(Pending& pending) {
   if (ahead_) return ahead_->Await(pending);
   EvaluateFrozen(pending);
+  pending.evaluated = true;
 }
 
 // The online network's best action in each s', for the backup double.
@@ -272,6 +274,11 @@ std::span<const int> Learner::OnlineBest(const Pending& pending) {
   for (std::size_t j = 0; j < count; ++j) gatherer_.Add(pending.batch.Next(j, stack_));
   chooser_->Forward(online_, gatherer_.Input(0, gatherer_.count()), outputs_);
   online_passes_ += static_cast<double>(count);
+  for (const float value : outputs_) {
+    if (!std::isfinite(value)) {
+      throw WorkFailed(fmt::format("the online network's value is {}", value));
+    }
+  }
   const std::size_t actions = outputs_.size() / count;
   for (std::size_t j = 0; j < count; ++j) {
     online_best_[j] =
@@ -349,10 +356,16 @@ void Learner::RefreshAtShift() {
   counts_.fallbacks += mixing_.fallback ? 1 : 0;
 }
 
+// The other thread counts too: not before it has finished.
+const TargetNetworks::Counts& Learner::cache_counts() const {
+  if (ahead_) ahead_->AwaitAll();
+  return networks_.counts();
+}
+
 double Learner::multiply_adds() const {
   const double online = static_cast<double>(counts_.updates) * options_.train.batch;
   return online * (plan_->multiply_adds + plan_->backward_multiply_adds) +
-         (online_passes_ + static_cast<double>(networks_.counts().computed)) * plan_->multiply_adds;
+         (online_passes_ + static_cast<double>(cache_counts().computed)) * plan_->multiply_adds;
 }
 
 void Learner::WriteDiagnosis(const std::filesystem::path& path) const {
@@ -362,6 +375,7 @@ void Learner::WriteDiagnosis(const std::filesystem::path& path) const {
   out.Add("gradients", {gradients_.block().size()}, gradients_.block());
   out.Add("alpha", {mixing_.alpha.size()}, std::span<const double>(mixing_.alpha));
   if (current_ != nullptr) {
+    if (ahead_) ahead_->AwaitAll();
     const ReplayBatch& batch = current_->batch;
     const std::uint64_t n = batch.count();
     const std::vector<std::int32_t> actions(batch.actions.begin(), batch.actions.end());
@@ -369,8 +383,10 @@ void Learner::WriteDiagnosis(const std::filesystem::path& path) const {
     out.Add("actions", {n}, std::span<const std::int32_t>(actions));
     out.Add("rewards", {n}, std::span<const float>(batch.rewards));
     out.Add("discounts", {n}, std::span<const float>(batch.discounts));
-    out.Add("targets", {n}, std::span<const float>(targets_));
-    out.Add("q_values", {n, outputs_.size() / n}, std::span<const float>(outputs_));
+    if (current_->evaluated) {  // else they are still those of the update before
+      out.Add("targets", {n}, std::span<const float>(targets_));
+      out.Add("q_values", {n, outputs_.size() / n}, std::span<const float>(outputs_));
+    }
     const FrozenValues& frozen = current_->values;
     out.Add("target_network_values", {frozen.networks, frozen.states, frozen.actions},
             std::span<const float>(frozen.values));
@@ -437,6 +453,7 @@ void Learner::Load(ByteReader& in) {
     throw in.Wrong("expected no more batches than train.lookahead_updates says");
   }
   queue_.clear();
+  current_ = nullptr;
   const auto batch = static_cast<std::uint64_t>(options_.train.batch);
   for (std::uint64_t k = 0; k < length; ++k) {
     auto pending = std::make_unique<Pending>();
@@ -482,6 +499,13 @@ void Learner::PretendSteadyState(std::int64_t updates) {
     pretend(batches, options_.train.batch, with_states, age - 1);
     if (agent.mixes()) pretend(sync ? 1 : batches, agent.weights_batch(), true, age - 1);
   }
+}
+
+double Learner::MeasureShift() {
+  PretendSteadyState(options_.agent.target_interval_updates);
+  const Stopwatch watch;
+  Shift();
+  return watch.Seconds();
 }
 
 }  // namespace stableaa

@@ -73,7 +73,7 @@ class Learner {
   int targets() const { return networks_.count(); }
   const LearnerCounts& counts() const { return counts_; }
   const UpdateTimes& times() const { return times_; }
-  const TargetNetworks::Counts& cache_counts() const { return networks_.counts(); }
+  const TargetNetworks::Counts& cache_counts() const;
   // Multiplications and additions of all passes so far.
   double multiply_adds() const;
 
@@ -88,6 +88,8 @@ class Learner {
   // For benchmarks: puts the cache into the state that it has `updates` updates after a shift, with
   // a full window of copies of the online network.
   void PretendSteadyState(std::int64_t updates);
+  // And the seconds that a shift takes at the end of that interval.
+  double MeasureShift();
 
  private:
   struct Pending;

@@ -34,6 +34,14 @@ double SecondsSince1970() {
       .count();
 }
 
+// Before the first of them is cut.
+RunLogs::Sizes Checked(const RunDirectory& directory, const RunLogs::Sizes& sizes) {
+  RunLog::Require(directory.metrics(), sizes.metrics);
+  RunLog::Require(directory.episodes(), sizes.episodes);
+  RunLog::Require(directory.events(), sizes.events);
+  return sizes;
+}
+
 }  // namespace
 
 void MetricSums::Save(ByteWriter& out) const {
@@ -52,7 +60,7 @@ void MetricSums::Load(ByteReader& in) {
 }
 
 RunLogs::RunLogs(const RunDirectory& directory, const Sizes& sizes)
-    : metrics_(directory.metrics(), sizes.metrics),
+    : metrics_(directory.metrics(), Checked(directory, sizes).metrics),
       episodes_(directory.episodes(), sizes.episodes),
       events_(directory.events(), sizes.events) {
   if (episodes_.size() == 0) {

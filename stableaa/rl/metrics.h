@@ -71,6 +71,7 @@ class RunLogs {
     std::uint64_t metrics = 0, episodes = 0, events = 0;
   };
 
+  // BadInput, and none is changed, if one of them is shorter.
   RunLogs(const RunDirectory& directory, const Sizes& sizes);
 
   // All rows of a run have the same columns; the first one of a new file writes them.

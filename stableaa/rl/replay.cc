@@ -31,6 +31,7 @@ constexpr std::int64_t kLeastSegments = 8;
 constexpr std::size_t kMaxObservationBytes = std::size_t{1} << 28;
 constexpr std::size_t kMaxSegmentBytes = std::size_t{1} << 30;
 constexpr std::int64_t kMaxId = std::int64_t{1} << 60;
+constexpr double kMaxPriority = 1e39;     // errors are floats
 constexpr std::uint64_t kUsualRatio = 7;  // of compression
 
 constexpr std::string_view kFileKind = "replay";
@@ -594,7 +595,7 @@ void Replay::FindEligible() {
 
 void Replay::LoadPriorities(ByteReader& in) {
   max_priority_ = in.F64();
-  if (!std::isfinite(max_priority_) || max_priority_ < 1) {
+  if (!(max_priority_ >= 1 && max_priority_ <= kMaxPriority)) {
     throw in.Wrong(
         fmt::format("expected a largest priority of 1 or more, found {}", max_priority_));
   }

@@ -90,7 +90,8 @@ struct ReplayBatch {
   std::span<const std::uint8_t* const> Next(std::size_t j, int stack) const;
 };
 
-// Not thread-safe.
+// Not thread-safe, not even what is const. What a program must not do (two episodes at once, to
+// read what is no transition) is a std::logic_error.
 class Replay {
  public:
   // `reserve`: states that stay readable after they are too old to be sampled, for batches that
@@ -127,7 +128,8 @@ class Replay {
   void Read(std::span<const std::int64_t> ids, ReplayBatch& batch) const;
 
   // |TD error| of each; for ids that are gone nothing happens. New transitions get the largest
-  // priority so far. Does nothing unless options.prioritized.
+  // priority so far. Throws WorkFailed, and changes nothing, if one is not finite. Does nothing
+  // unless options.prioritized.
   void SetPriorities(std::span<const std::int64_t> ids, std::span<const float> errors);
 
   // Bytes in use, and those of frames alone per stored frame.

@@ -683,7 +683,7 @@ void ExpectSameFuture(Replay& one, Replay& other, Player player, int steps) {
 
 class ReplayCheckpoints : public testing::TestWithParam<std::tuple<Compression, bool>> {
  protected:
-  Case Setup() const {
+  Case MakeCase() const {
     const auto [compression, prioritized] = GetParam();
     return {.options = {.size = 60, .compression = compression, .prioritized = prioritized},
             .n_step = 3,
@@ -696,7 +696,7 @@ INSTANTIATE_TEST_SUITE_P(All, ReplayCheckpoints,
                                           testing::Bool()));
 
 TEST_P(ReplayCheckpoints, GoOnIdenticallyFromAnyStep) {
-  const Case setup = Setup();
+  const Case setup = MakeCase();
   TemporaryDirectory directory;
   Replay replay = setup.Make();
   Player player = setup.MakePlayer(replay);
@@ -706,7 +706,7 @@ TEST_P(ReplayCheckpoints, GoOnIdenticallyFromAnyStep) {
     Replay loaded = setup.Make();
     Load(loaded, state, directory.path());
     ASSERT_EQ(Saved(loaded, directory.path()), state);
-    if (step % 10 == 0) {
+    if (step % 25 == 0) {
       Replay original = setup.Make();
       Load(original, state, directory.path());
       ExpectSameFuture(original, loaded, player, 80);
@@ -718,7 +718,7 @@ TEST_P(ReplayCheckpoints, GoOnIdenticallyFromAnyStep) {
 }
 
 TEST_P(ReplayCheckpoints, TheReplayThatWentOnAndTheLoadedOneDoTheSame) {
-  const Case setup = Setup();
+  const Case setup = MakeCase();
   for (const int steps : {1, 30, 61, 200, 203}) {
     TemporaryDirectory directory;
     Replay replay = setup.Make();
@@ -732,7 +732,7 @@ TEST_P(ReplayCheckpoints, TheReplayThatWentOnAndTheLoadedOneDoTheSame) {
 }
 
 TEST_P(ReplayCheckpoints, SegmentFilesOfAnAbandonedFutureAreReplaced) {
-  const Case setup = Setup();
+  const Case setup = MakeCase();
   TemporaryDirectory directory;
   Replay replay = setup.Make();
   Player player = setup.MakePlayer(replay);
@@ -757,7 +757,7 @@ TEST_P(ReplayCheckpoints, SegmentFilesOfAnAbandonedFutureAreReplaced) {
 }
 
 TEST_P(ReplayCheckpoints, SegmentsOfAnotherRunAreNoticed) {
-  const Case setup = Setup();
+  const Case setup = MakeCase();
   TemporaryDirectory directory, foreign;
   Replay replay = setup.Make();
   Replay stranger = setup.Make();
@@ -780,7 +780,7 @@ TEST_P(ReplayCheckpoints, SegmentsOfAnotherRunAreNoticed) {
 }
 
 TEST_P(ReplayCheckpoints, EveryTruncatedStateIsRefused) {
-  const Case setup = Setup();
+  const Case setup = MakeCase();
   TemporaryDirectory directory;
   Replay replay = setup.Make();
   setup.MakePlayer(replay).Play(30);
@@ -795,7 +795,7 @@ TEST_P(ReplayCheckpoints, EveryTruncatedStateIsRefused) {
 
 // Frames, rewards and actions may have any value; all else must fit. What is accepted works.
 TEST_P(ReplayCheckpoints, DamagedStatesAreRefusedOrWork) {
-  const Case setup = Setup();
+  const Case setup = MakeCase();
   TemporaryDirectory directory;
   Replay replay = setup.Make();
   Player player = setup.MakePlayer(replay);
@@ -822,7 +822,7 @@ TEST_P(ReplayCheckpoints, DamagedStatesAreRefusedOrWork) {
 }
 
 TEST_P(ReplayCheckpoints, DamagedSegmentFilesAreRefused) {
-  const Case setup = Setup();
+  const Case setup = MakeCase();
   TemporaryDirectory directory;
   Replay replay = setup.Make();
   setup.MakePlayer(replay).Play(40);
@@ -834,7 +834,7 @@ TEST_P(ReplayCheckpoints, DamagedSegmentFilesAreRefused) {
     Replay loaded = setup.Make();
     return Complaint([&] { Load(loaded, state, directory.path()); });
   };
-  for (std::size_t i = 0; i < content.size(); i += 3) {
+  for (std::size_t i = 0; i < content.size(); i += 7) {
     EXPECT_NE(complaint_of(content.substr(0, i)).find(file.string()), std::string::npos) << i;
     std::string damaged = content;
     damaged[i] = static_cast<char>(damaged[i] ^ (1 << i % 8));
@@ -844,7 +844,7 @@ TEST_P(ReplayCheckpoints, DamagedSegmentFilesAreRefused) {
 }
 
 TEST_P(ReplayCheckpoints, AFailedLoadChangesNothing) {
-  const Case setup = Setup();
+  const Case setup = MakeCase();
   TemporaryDirectory directory, other;
   Replay replay = setup.Make();
   setup.MakePlayer(replay).Play(100);
@@ -858,7 +858,7 @@ TEST_P(ReplayCheckpoints, AFailedLoadChangesNothing) {
 }
 
 TEST_P(ReplayCheckpoints, FullSegmentsAreWrittenOnceAndRemovedWhenOld) {
-  const Case setup = Setup();  // 7 states each
+  const Case setup = MakeCase();  // 7 states each
   TemporaryDirectory directory;
   std::ofstream(directory.path() / "segment-notes.bin") << "mine";
   std::ofstream(directory.path() / "segment-7.bin") << "mine";
@@ -987,6 +987,40 @@ TEST(ReplayCheckpoint, TheLayoutOnDiskDoesNotChange) {
   EXPECT_EQ(in.U8(), 0);
   EXPECT_EQ(in.Text(6), "\4\5\6\7\10\11");
   in.ExpectEnd();
+}
+
+TEST(ReplayCheckpoint, EpisodesThatDoNotFitTogetherAreRefused) {
+  const Case setup = {.options = {.size = 800},
+                      .shape = {.frames = {.stack = 1, .frame_bytes = 1}}};
+  Replay replay = setup.Make();
+  const Bytes observation = {0};
+  replay.Begin(observation);
+  replay.Add(0, 0, false, false, observation);
+  replay.Add(0, 0, true, false, observation);  // states 0 and 1; 2 is the last
+  replay.Begin(observation);
+  replay.Add(0, 0, false, false, observation);  // 4 is the newest
+  ByteWriter out;
+  replay.Save(out);
+  constexpr std::size_t kRecords = 65 + 8 + 8 + 16;
+  const auto complaint_with = [&](std::size_t state, std::uint32_t action, int flags) {
+    std::vector<std::byte> damaged(out.bytes().begin(), out.bytes().end());
+    for (std::size_t i = 0; i < 4; ++i) {
+      damaged[kRecords + 13 * state + 4 + i] = static_cast<std::byte>(action >> (8 * i));
+    }
+    damaged[kRecords + 13 * state + 12] = static_cast<std::byte>(flags);
+    Replay loaded = setup.Make();
+    return Complaint([&] { Load(loaded, damaged, "/nowhere"); });
+  };
+  constexpr std::uint32_t kNone = 0xffffffff;
+  EXPECT_EQ(complaint_with(0, 7, 0), "");
+  EXPECT_EQ(complaint_with(1, 7, 2), "");
+  EXPECT_EQ(complaint_with(2, kNone, 0), "");
+  EXPECT_NE(complaint_with(0, 0, 1).find("state 1"), std::string::npos);
+  EXPECT_NE(complaint_with(1, 0, 0).find("state 2"), std::string::npos);
+  EXPECT_NE(complaint_with(1, kNone, 0).find("state 1"), std::string::npos);
+  EXPECT_NE(complaint_with(2, 0, 0).find("state 2"), std::string::npos);
+  EXPECT_NE(complaint_with(4, 0, 0).find("state 4"), std::string::npos);
+  EXPECT_NE(complaint_with(3, kNone, 0).find("state 3"), std::string::npos);
 }
 
 // ---- Options and memory ----

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -29,8 +30,18 @@ Descriptor OpenDirectory(const fs::path& path) {
   return directory;
 }
 
-// False if another process has it.
-bool Lock(const Descriptor& directory) { return flock(directory.get(), LOCK_EX | LOCK_NB) == 0; }
+// False if another process has it. A file system without locks offers no guard, which is no reason
+// not to train.
+bool Lock(const Descriptor& directory) {
+  return flock(directory.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+// False if the directory that was opened has been renamed or removed meanwhile.
+bool IsStill(const Descriptor& directory, const fs::path& path) {
+  struct stat opened = {}, named = {};
+  return fstat(directory.get(), &opened) == 0 && stat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
 
 void Sync(const fs::path& path) {
   const Descriptor directory = OpenDirectory(path);
@@ -63,7 +74,7 @@ void RequireUnused(const fs::path& name) {
 
 RunDirectory RunDirectory::Create(const fs::path& path) {
   const fs::path name = Normalized(path);
-  if (name.empty() || !name.has_filename() || name.filename() == "..") {
+  if (name.empty() || !name.has_filename() || name.filename() == "." || name.filename() == "..") {
     throw BadInput(fmt::format("--out: expected a directory to make, found '{}'", Shown(path)));
   }
   RequireUnused(name);
@@ -75,6 +86,7 @@ RunDirectory RunDirectory::Create(const fs::path& path) {
     if (!Lock(lock)) {
       throw WorkFailed(fmt::format("another process is making {}", Shown(name)));
     }
+    if (!IsStill(lock, temporary)) continue;
     // What a killed process left is not worth keeping: it holds no step.
     std::error_code error;
     if (fs::is_empty(temporary, error)) {

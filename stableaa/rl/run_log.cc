@@ -62,24 +62,30 @@ void SyncDirectoryOf(const fs::path& path) {
 
 }  // namespace
 
-RunLog::RunLog(fs::path path, std::uint64_t size) : path_(std::move(path)), size_(size) {
-  const bool exists = ExistsAsRegularFile(path_);
-  if (!exists && size > 0) {
+void RunLog::Require(const fs::path& path, std::uint64_t size) {
+  if (!ExistsAsRegularFile(path)) {
+    if (size == 0) return;
     throw BadInput(
-        fmt::format("{} does not exist, expected at least {} bytes", path_.string(), size));
+        fmt::format("{} does not exist, expected at least {} bytes", path.string(), size));
   }
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) throw Refused(path);
+  if (const auto found = static_cast<std::uint64_t>(status.st_size); found < size) {
+    throw BadInput(
+        fmt::format("{} has {} bytes, expected at least {}", path.string(), found, size));
+  }
+}
+
+RunLog::RunLog(fs::path path, std::uint64_t size) : path_(std::move(path)), size_(size) {
+  Require(path_, size);
+  const bool exists = ExistsAsRegularFile(path_);
   file_ = Open(path_, exists ? 0 : O_CREAT);
   if (!exists) SyncDirectoryOf(path_);
 
   struct stat status = {};
   if (::fstat(file_.get(), &status) != 0) throw Refused(path_);
-  const auto found = static_cast<std::uint64_t>(status.st_size);
-  if (found < size) {
-    throw BadInput(
-        fmt::format("{} has {} bytes, expected at least {}", path_.string(), found, size));
-  }
   const auto cut = [&] { return ::ftruncate(file_.get(), static_cast<off_t>(size)); };
-  if (found > size && !Succeeds(cut)) throw Refused(path_);
+  if (static_cast<std::uint64_t>(status.st_size) > size && !Succeeds(cut)) throw Refused(path_);
 }
 
 void RunLog::Append(std::span<const std::byte> bytes) {

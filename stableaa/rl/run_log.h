@@ -21,6 +21,9 @@ class RunLog {
   // not a regular file or shorter than that: something has been lost.
   RunLog(std::filesystem::path path, std::uint64_t size);
 
+  // The same BadInput, and changes nothing.
+  static void Require(const std::filesystem::path& path, std::uint64_t size);
+
   // WorkFailed, naming the file and the system's reason (disk full); the file then ends where it
   // did before.
   void Append(std::span<const std::byte> bytes);

@@ -81,13 +81,25 @@ std::string InputText(const InputSpec& input) {
 
 }  // namespace
 
+EnvironmentOptions EvaluationEnvironment(const RunOptions& options) {
+  using ActionSet = EnvironmentOptions::ActionSet;
+  EnvironmentOptions env = options.env;
+  if (!options.eval.protocol || *options.eval.protocol == env.protocol) return env;
+  if (env.actions == ActionSet::kUsual) {
+    const bool all = env.protocol == EnvironmentOptions::Protocol::kMachado;
+    env.actions = all ? ActionSet::kFull : ActionSet::kMinimal;
+  }
+  env.protocol = *options.eval.protocol;
+  return env;
+}
+
 SavedAgent::SavedAgent(const SavedAgentSource& source)
     : weights_file_(FindWeights(source)),
       options_(FindOptions(source)),
       weights_(ReadWeights(weights_file_)) {}
 
 std::unique_ptr<Environment> SavedAgent::MakeEnvironment(int num_envs, bool render) const {
-  EnvironmentOptions options = options_.env;
+  EnvironmentOptions options = EvaluationEnvironment(options_);
   options.num_envs = num_envs;
   options.render = render;
   auto environment = stableaa::MakeEnvironment(options_.train.env, options);

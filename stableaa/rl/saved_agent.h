@@ -23,6 +23,10 @@
 
 namespace stableaa {
 
+// The environment that evaluations play in: that of training but for what eval.protocol says. The
+// actions, and with them the network's outputs, stay what they were.
+EnvironmentOptions EvaluationEnvironment(const RunOptions& options);
+
 struct SavedAgentSource {
   enum class Weights { kLatest, kBest, kBestIfThere };
 

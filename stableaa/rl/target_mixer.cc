@@ -110,6 +110,10 @@ void TargetMixer::Residuals(const ReplayBatch& sample, const FrozenValues& value
   residuals_.assign(m, std::vector<double>(n));
   differences_.assign(m - 1, std::vector<double>(n));
   for (std::size_t j = 0; j < n; ++j) {
+    if (!std::isfinite(sample.rewards[j])) {
+      throw WorkFailed(
+          fmt::format("the reward of transition {} is {}", sample.ids[j], sample.rewards[j]));
+    }
     const auto action = static_cast<std::size_t>(sample.actions[j]);
     const std::size_t state = places.first_state + j;
     int best = -1;
@@ -132,7 +136,7 @@ void TargetMixer::Residuals(const ReplayBatch& sample, const FrozenValues& value
 }
 
 // Weights from transitions [begin, end) of the present sample.
-const MixingWeights& TargetMixer::Fit(double eta, std::size_t begin, std::size_t end) {
+const MixingWeights& TargetMixer::Fit(std::size_t candidate, std::size_t begin, std::size_t end) {
   residual_spans_.clear();
   difference_spans_.clear();
   for (const auto& column : residuals_) {
@@ -141,8 +145,6 @@ const MixingWeights& TargetMixer::Fit(double eta, std::size_t begin, std::size_t
   for (const auto& column : differences_) {
     difference_spans_.push_back(std::span(column).subspan(begin, end - begin));
   }
-  std::size_t candidate = 0;
-  while (etas_[candidate] != eta) ++candidate;
   return solvers_[candidate].Solve(residual_spans_, difference_spans_);
 }
 
@@ -180,20 +182,22 @@ Mixing TargetMixer::FitWeights(const ReplayBatch& sample, const FrozenValues& va
   const bool splits = half > 0;
   const double newest_norm = splits ? ResidualNorm(newest, half, n) : kNaN;
   double best_norm = std::numeric_limits<double>::infinity();
+  std::size_t best = etas_.size() - 1;  // with nothing to judge by, the strongest penalty
   if (splits) {
-    for (const double eta : etas_) {
-      const double norm = ResidualNorm(Fit(eta, 0, half).alpha, half, n);
+    for (std::size_t candidate = 0; candidate < etas_.size(); ++candidate) {
+      const double norm = ResidualNorm(Fit(candidate, 0, half).alpha, half, n);
       if (norm < best_norm) {
         best_norm = norm;
-        mixing.eta = eta;
+        best = candidate;
       }
     }
   }
+  mixing.eta = etas_[best];
   mixing.gain_held_out = newest_norm > 0 ? best_norm / newest_norm : 1;
 
   // What has been judged is what is used; where nothing is decided by it, all transitions count.
   const bool judged = options_.weights.safeguard || options_.weights.eta == EtaChoice::kAuto;
-  const MixingWeights& weights = Fit(mixing.eta, 0, judged && splits ? half : n);
+  const MixingWeights& weights = Fit(best, 0, judged && splits ? half : n);
   mixing.tau_norm = weights.TauNorm();
   mixing.lambda = weights.lambda;
   mixing.condition = weights.condition;

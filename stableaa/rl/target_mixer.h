@@ -73,7 +73,7 @@ class TargetMixer {
  private:
   void Residuals(const ReplayBatch& sample, const FrozenValues& values, std::int64_t time);
   double NextValue(std::span<const float> q, int best) const;
-  const MixingWeights& Fit(double eta, std::size_t begin, std::size_t end);
+  const MixingWeights& Fit(std::size_t candidate, std::size_t begin, std::size_t end);
   double ResidualNorm(std::span<const double> alpha, std::size_t begin, std::size_t end) const;
 
   const AgentOptions options_;

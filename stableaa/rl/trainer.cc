@@ -62,25 +62,50 @@ NetworkSpec NetworkFor(const RunOptions& options, const EnvironmentSpec& spec) {
   return AgentNetwork(options.agent, ObservationLayout(spec).input(), spec.action.n);
 }
 
-// Before anything large is made.
-void RequireRunMemory(const RunOptions& options, const EnvironmentSpec& spec) {
-  const std::uint64_t replay = Replay::EstimateBytes(
-      options.replay, ObservationLayout(spec).frames(), Learner::ReplayReserve(options));
-  const std::uint64_t learner = Learner::EstimateBytes(options, MakePlan(NetworkFor(options, spec)));
-  LogInfo(fmt::format("memory: about {:.0f} MB for the replay when full, {:.0f} MB for networks "
-                      "and their cached values",
-                      static_cast<double>(replay) / 1e6, static_cast<double>(learner) / 1e6));
-  RequireMemory("this run", replay + learner,
-                "try a smaller replay.size or replay.compression=lz4");
+struct RunMemory {
+  std::uint64_t replay = 0, learner = 0;  // bytes
+
+  RunMemory(const RunOptions& options, const EnvironmentSpec& spec)
+      : replay(Replay::EstimateBytes(options.replay, ObservationLayout(spec).frames(),
+                                     Learner::ReplayReserve(options))),
+        learner(Learner::EstimateBytes(options, MakePlan(NetworkFor(options, spec)))) {}
+
+  // Before anything large is made.
+  void Require() const {
+    const std::uint64_t sum = replay + learner;
+    RequireMemory("this run", sum < replay ? std::numeric_limits<std::uint64_t>::max() : sum,
+                  "try a smaller replay.size or replay.compression=lz4");
+  }
+
+  void Log() const {
+    LogInfo(fmt::format("memory: about {:.0f} MB for the replay when full, {:.0f} MB for networks "
+                        "and their cached values",
+                        static_cast<double>(replay) / 1e6, static_cast<double>(learner) / 1e6));
+  }
+};
+
+bool EvaluationIsDue(const RunOptions& options, std::int64_t step, std::int64_t evaluated_step) {
+  const std::int64_t interval = options.eval.interval_steps;
+  return interval != 0 && step % interval == 0 && step != evaluated_step;
 }
 
 // What is first in a checkpoint: enough to know whether there is anything to do.
 struct CheckpointHead {
   std::uint32_t fingerprint = 0;
   std::int64_t step = 0;
+  std::int64_t evaluated_step = 0;
 
-  explicit CheckpointHead(ByteReader& in) : fingerprint(in.U32()), step(in.I64()) {
-    if (step < 0) throw in.Wrong("expected a step of at least 0");
+  explicit CheckpointHead(ByteReader& in)
+      : fingerprint(in.U32()), step(in.I64()), evaluated_step(in.I64()) {
+    if (step < 0 || evaluated_step < 0 || evaluated_step > step) {
+      throw in.Wrong("expected steps of at least 0, none of them evaluated before it was made");
+    }
+  }
+
+  // An evaluation that Ctrl-C has stopped is still to be made, in the last step too.
+  bool IsComplete(const RunOptions& options) const {
+    return step > options.train.steps ||
+           (step == options.train.steps && !EvaluationIsDue(options, step, evaluated_step));
   }
 };
 
@@ -116,13 +141,18 @@ std::unique_ptr<Trainer> Trainer::Start(const std::filesystem::path& directory,
                                         const RunOptions& options) {
   const RunOptions checked = Checked(options);
   std::unique_ptr<Environment> environment = MakeTrainingEnvironment(checked);
-  RequireRunMemory(checked, environment->spec());
+  const RunMemory memory(checked, environment->spec());
+  memory.Require();
+  RunDirectory made = RunDirectory::Create(directory);
+  memory.Log();
   std::unique_ptr<Trainer> trainer(
-      new Trainer(RunDirectory::Create(directory), checked, std::move(environment)));
+      new Trainer(std::move(made), checked, std::move(environment)));
   trainer->WriteDescription();
   trainer->Begin();
   trainer->Checkpoint();
   trainer->directory_.Publish();
+  // By their final names, which errors give.
+  trainer->logs_ = std::make_unique<RunLogs>(trainer->directory_, trainer->logs_->sizes());
   return trainer;
 }
 
@@ -134,16 +164,24 @@ std::unique_ptr<Trainer> Trainer::Resume(const std::filesystem::path& path,
   if (changes.steps) options.train.steps = *changes.steps;
   if (changes.threads) options.train.threads = *changes.threads;
   options = Checked(options);
-  {
-    const std::vector<std::byte> payload = ReadCheckpoint(directory);
-    ByteReader in(payload, directory.state());
-    if (CheckpointHead(in).step >= options.train.steps) return nullptr;
+  const std::vector<std::byte> checkpoint = ReadCheckpoint(directory);
+  ByteReader in(checkpoint, directory.state());
+  const CheckpointHead head(in);
+  if (head.fingerprint != Fingerprint(options)) {
+    throw BadInput(fmt::format("{}: made with another configuration than that of {}; only "
+                               "train.steps and train.threads may change",
+                               directory.state().string(), directory.config().string()));
   }
+  if (head.IsComplete(options)) return nullptr;
   std::unique_ptr<Environment> environment = MakeTrainingEnvironment(options);
-  RequireRunMemory(options, environment->spec());
+  const RunMemory memory(options, environment->spec());
+  memory.Require();
   std::unique_ptr<Trainer> trainer(
       new Trainer(std::move(directory), options, std::move(environment)));
-  trainer->LoadCheckpoint();
+  trainer->step_ = trainer->checkpoint_step_ = head.step;
+  trainer->evaluated_step_ = head.evaluated_step;
+  trainer->LoadCheckpoint(in);
+  memory.Log();
   if (const std::string config = ToToml(options); config != former) {
     AtomicFile file(trainer->directory_.config());
     file.Write(config);
@@ -287,10 +325,8 @@ void Trainer::Remember(std::int32_t action) {
 
 // False if it was stopped: then it is due again.
 bool Trainer::EvaluateIfDue(const RunHooks& hooks) {
+  if (!EvaluationIsDue(options_, step_, evaluated_step_)) return true;
   const EvaluationOptions& eval = options_.eval;
-  if (eval.interval_steps == 0 || step_ % eval.interval_steps != 0 || step_ == evaluated_step_) {
-    return true;
-  }
   const Stopwatch watch;
   if (!evaluation_environment_) {
     const EnvironmentOptions env = EvaluationEnvironment(options_);
@@ -405,6 +441,7 @@ void Trainer::Checkpoint() {
   ByteWriter out;
   out.U32(Fingerprint(options_));
   out.I64(step_);
+  out.I64(evaluated_step_);
   const RunLogs::Sizes sizes = logs_->sizes();
   out.U64(sizes.metrics);
   out.U64(sizes.episodes);
@@ -413,7 +450,6 @@ void Trainer::Checkpoint() {
   out.F64(episode_return_);
   out.I64(episode_length_);
   sums_.Save(out);
-  out.I64(evaluated_step_);
   out.I64(logged_step_);
   out.F64(best_return_);
   out.F64(wall_seconds_before_ + times_.total);
@@ -427,16 +463,8 @@ void Trainer::Checkpoint() {
   times_.checkpoint += watch.Seconds();
 }
 
-void Trainer::LoadCheckpoint() {
-  const std::vector<std::byte> payload = ReadCheckpoint(directory_);
-  ByteReader in(payload, directory_.state());
-  const CheckpointHead head(in);
-  if (head.fingerprint != Fingerprint(options_)) {
-    throw BadInput(fmt::format("{}: made with another configuration than that of {}; only "
-                               "train.steps and train.threads may change",
-                               directory_.state().string(), directory_.config().string()));
-  }
-  step_ = checkpoint_step_ = head.step;
+// What follows the head.
+void Trainer::LoadCheckpoint(ByteReader& in) {
   RunLogs::Sizes sizes;
   sizes.metrics = in.U64();
   sizes.episodes = in.U64();
@@ -445,7 +473,6 @@ void Trainer::LoadCheckpoint() {
   episode_return_ = in.F64();
   episode_length_ = in.I64();
   sums_.Load(in);
-  evaluated_step_ = in.I64();
   logged_step_ = in.I64();
   best_return_ = in.F64();
   wall_seconds_before_ = rated_seconds_ = in.F64();

@@ -35,8 +35,8 @@ namespace stableaa {
 
 // What may change when a run is resumed.
 struct ResumeChanges {
-  std::optional<std::int64_t> steps;
-  std::optional<int> threads;
+  std::optional<std::int64_t> steps = {};
+  std::optional<int> threads = {};
 };
 
 // Seconds that parts of the loop took, all steps of Run together.
@@ -104,7 +104,7 @@ class Trainer {
   MetricRow Row();
   WeightsMetadata Metadata() const;
   void Checkpoint();
-  void LoadCheckpoint();
+  void LoadCheckpoint(ByteReader& in);
   void ReportProgress(const RunHooks& hooks) const;
 
   RunDirectory directory_;

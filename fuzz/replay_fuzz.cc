@@ -1,0 +1,175 @@
+// Saved replays and segments of them from any bytes: either a BadInput that changes nothing, or a
+// state that saves to the same bytes, can be played on with, sampled and read. The first byte
+// chooses compression, priorities, whether the bytes are of a segment alone, and whether what all
+// of a kind begin with is put before them, so that all else is reached. The files of full segments
+// are always the same ones; for what is in them a segment alone stands.
+#include <stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fuzz/accepts.h"
+#include "stableaa/base/binary_io.h"
+#include "stableaa/base/random.h"
+#include "stableaa/rl/frame_codec.h"
+#include "stableaa/rl/replay.h"
+#include "stableaa/rl/replay_segment.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::span<const std::byte>;
+
+constexpr FrameShape kShape = {.stack = 2, .frame_bytes = 24};
+constexpr std::int64_t kSize = 32;
+constexpr int kSegmentStates = kSize / 8;
+constexpr std::size_t kOptionBytes = 6 * 8 + 1 + 2 * 8;  // of a saved replay
+constexpr std::size_t kNumberBytes = 8 + 4;              // of a saved segment
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (fs::temp_directory_path() / "replay_fuzz.XXXXXX").string();
+    Require(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~TemporaryDirectory() { fs::remove_all(path_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Plays so many steps from the beginning of an episode on; every fifth ends one.
+void Play(Replay& replay, int steps) {
+  std::vector<std::uint8_t> observation(kShape.observation_bytes());
+  const auto next = [&](int step) {
+    const auto size = static_cast<std::ptrdiff_t>(kShape.frame_bytes);
+    std::rotate(observation.begin(), observation.begin() + size, observation.end());
+    std::fill(observation.end() - size, observation.end(), static_cast<std::uint8_t>(step));
+    return std::span(observation);
+  };
+  for (int step = 0; step < steps; ++step) {
+    if (step % 5 == 0) {
+      replay.Begin(next(step));
+    } else {
+      replay.Add(step, static_cast<float>(step), step % 10 == 4, step % 10 == 9, next(step));
+    }
+  }
+}
+
+struct Kind {
+  ReplayOptions options;
+  TemporaryDirectory directory;
+  std::vector<std::byte> saved;
+
+  Kind(Compression compression, bool prioritized)
+      : options{.size = kSize, .compression = compression, .prioritized = prioritized} {
+    Replay replay = Make();
+    Play(replay, 50);
+    replay.SaveSegments(directory.path());
+    ByteWriter out;
+    replay.Save(out);
+    saved.assign(out.bytes().begin(), out.bytes().end());
+  }
+  Replay Make() const { return {options, {.n_step = 2}, kShape, 0}; }
+};
+
+std::vector<std::byte> Joined(Bytes head, Bytes tail) {
+  std::vector<std::byte> joined(head.begin(), head.end());
+  joined.insert(joined.end(), tail.begin(), tail.end());
+  return joined;
+}
+
+void TrySegment(Bytes bytes, Compression compression) {
+  FrameCodec codec(compression, kShape.frame_bytes);
+  ByteReader in(bytes, "fuzz");
+  std::unique_ptr<ReplaySegment> segment;
+  if (!Accepts([&] {
+        segment = std::make_unique<ReplaySegment>(in, 1, kSegmentStates, kShape, codec);
+      })) {
+    return;
+  }
+  ByteWriter out;
+  segment->Save(out);
+  Require(std::ranges::equal(out.bytes(), bytes.first(in.position())));
+  std::vector<std::uint8_t> frames(segment->frames() * kShape.frame_bytes);
+  Require(segment->ReadFrames(0, segment->frames(), frames.data()));
+}
+
+void UseUp(Replay& replay) {
+  RandomStream random(1, "fuzz");
+  ReplayBatch batch;
+  const std::vector<float> errors(8, 0.5F);
+  const std::vector<std::uint8_t> observation(kShape.observation_bytes());
+  for (int step = 0; step < 2 * kSize; ++step) {
+    if (replay.transitions() > 0) {
+      replay.Sample(8, .5, random, batch.ids, batch.weights);
+      replay.Read(batch.ids, batch);
+      replay.SetPriorities(batch.ids, errors);
+    }
+    try {  // nothing tells whether the episode has ended
+      replay.Begin(observation);
+    } catch (const std::logic_error&) {
+      replay.Add(step, 1, step % 7 == 0, false, observation);
+    }
+  }
+  Require(replay.transitions() > 0);
+}
+
+void TryReplay(Bytes bytes, const Kind& kind) {
+  Replay replay = kind.Make();
+  ByteReader in(bytes, "fuzz");
+  if (!Accepts([&] { replay.Load(in, kind.directory.path()); })) {
+    return Require(replay.next_id() == 0);
+  }
+  ByteWriter out;
+  replay.Save(out);
+  Require(std::ranges::equal(out.bytes(), bytes.first(in.position())));
+  UseUp(replay);
+}
+
+void Try(std::uint8_t choice, Bytes bytes) {
+  static const std::array<Kind, 6> kinds = {{{Compression::kNone, false},
+                                             {Compression::kLz4, false},
+                                             {Compression::kZstd, false},
+                                             {Compression::kNone, true},
+                                             {Compression::kLz4, true},
+                                             {Compression::kZstd, true}}};
+  const Kind& kind = kinds[choice % 128 % kinds.size()];
+  const bool is_segment = choice % 128 / kinds.size() % 2 == 1;
+  std::vector<std::byte> whole;
+  if (choice >= 128) {
+    ByteWriter number;
+    number.U64(1);
+    number.U32(kSegmentStates);
+    Require(number.bytes().size() == kNumberBytes);
+    whole = Joined(is_segment ? number.bytes() : Bytes(kind.saved).first(kOptionBytes), bytes);
+    bytes = whole;
+  }
+  if (is_segment) {
+    TrySegment(bytes, kind.options.compression);
+  } else {
+    TryReplay(bytes, kind);
+  }
+}
+
+}  // namespace
+}  // namespace stableaa
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  stableaa::Try(data[0], std::as_bytes(std::span(data, size)).subspan(1));
+  return 0;
+}

@@ -1,0 +1,202 @@
+// stableaa bench update, bench act and bench train: the speed of an update, of a decision and of
+// the whole loop.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/machine.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/cli/settings.h"
+#include "stableaa/nn/network_benchmark.h"
+#include "stableaa/rl/train_benchmark.h"
+#include "stableaa/rl/update_benchmark.h"
+
+namespace stableaa {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct AgentBench {
+  SettingsFlags settings;
+  std::string network = "minatar";
+  int threads = 1;
+  double seconds = 10;
+  bool json = false;
+};
+
+// "nature-dueling" is "nature": the head is the preset's.
+std::string Family(const std::string& network) { return network.substr(0, network.find('-')); }
+
+std::string NetworkName(const RunOptions& options, const std::string& network) {
+  return Family(network) + (options.agent.head == HeadKind::kDueling ? "-dueling" : "");
+}
+
+RunOptions Options(const AgentBench& bench, const std::string& env) {
+  SettingsFlags flags = bench.settings;
+  flags.env = env;
+  if (!flags.preset) flags.preset = "stable-aa";
+  RunOptions options = flags.Resolve().run;
+  options.train.threads = bench.threads;
+  options.Validate();
+  return options;
+}
+
+void RunUpdate(const AgentBench& bench) {
+  const std::string family = Family(bench.network);
+  const RunOptions options = Options(bench, EnvironmentOf(family));
+  RequireMemory("bench update", UpdateBenchmarkBytes(options, family),
+                "try --set replay.size=100000");
+  if (!bench.json) {
+    fmt::print("{}; {}\nfilling the replay with {} states\n", MachineName(), CompilerName(),
+               options.replay.size);
+    std::fflush(stdout);
+  }
+  const UpdateTiming timing = MeasureUpdate(options, family);
+  if (bench.json) {
+    const Json object = {{"preset", options.train.preset},
+                         {"network", NetworkName(options, family)},
+                         {"batch", options.train.batch},
+                         {"threads", bench.threads},
+                         {"replay_size", options.replay.size},
+                         {"ms_per_update", timing.ms_per_update},
+                         {"gflops", timing.gflops},
+                         {"sgemm_gflops", timing.sgemm_gflops},
+                         {"hit_rate", timing.hit_rate},
+                         {"sampling_share", timing.sampling_share},
+                         {"targets_share", timing.targets_share},
+                         {"gradient_share", timing.gradient_share}};
+    fmt::print("{}\n", object.dump());
+    return;
+  }
+  fmt::print("{:<18} {:<16} {:>5} {:>7} {:>9} {:>8} {:>8} {:>8} {:>9} {:>8} {:>9}\n", "preset",
+             "network", "batch", "threads", "ms", "GFLOP/s", "sgemm", "hits", "sampling", "targets",
+             "gradient");
+  fmt::print("{:<18} {:<16} {:>5} {:>7} {:>9.4g} {:>8.1f} {:>8.1f} {:>6.0f} % {:>7.1f} % {:>6.0f} "
+             "% {:>7.0f} %\n",
+             options.train.preset, NetworkName(options, family), options.train.batch, bench.threads,
+             timing.ms_per_update, timing.gflops, timing.sgemm_gflops, 100 * timing.hit_rate,
+             100 * timing.sampling_share, 100 * timing.targets_share,
+             100 * timing.gradient_share);
+}
+
+void RunAct(const AgentBench& bench) {
+  const std::string family = Family(bench.network);
+  const RunOptions options = Options(bench, EnvironmentOf(family));
+  const std::string name = NetworkName(options, family);
+  const int actions = family == "nature" ? 18 : family == "minatar" ? 6 : 2;
+  const NetworkTiming timing = MeasureNetwork(NamedSpec(name, actions), NetworkPass::kAct,
+                                              {.batch = 1, .threads = bench.threads});
+  if (bench.json) {
+    const Json object = {{"preset", options.train.preset},
+                         {"network", name},
+                         {"threads", bench.threads},
+                         {"us_per_action", 1e3 * timing.ms},
+                         {"gflops", timing.gflops},
+                         {"sgemm_gflops", timing.sgemm_gflops}};
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print("{}, {}, threads: {}: {:.4g} us per action, {:.1f} of {:.1f} GFLOP/s\n",
+               options.train.preset, name, bench.threads, 1e3 * timing.ms, timing.gflops,
+               timing.sgemm_gflops);
+  }
+}
+
+void RunTrain(const AgentBench& bench) {
+  const RunOptions options = Options(bench, bench.settings.env.value_or("minatar/breakout"));
+  const TrainTiming timing = MeasureTraining(options, bench.seconds);
+  if (bench.json) {
+    const Json object = {{"preset", options.train.preset},
+                         {"env", options.train.env},
+                         {"threads", bench.threads},
+                         {"steps_per_second", timing.steps_per_second},
+                         {"environment", timing.environment},
+                         {"acting", timing.acting},
+                         {"sampling", timing.sampling},
+                         {"targets", timing.targets},
+                         {"gradient", timing.gradient},
+                         {"other", timing.other}};
+    fmt::print("{}\n", object.dump());
+    return;
+  }
+  fmt::print("{}; {}\n{} on {}, threads: {}: {:.4g} steps/s\n", MachineName(), CompilerName(),
+             options.train.preset, options.train.env, bench.threads, timing.steps_per_second);
+  const std::vector<std::pair<const char*, double>> parts = {
+      {"environment", timing.environment}, {"acting", timing.acting},
+      {"sampling", timing.sampling},       {"targets", timing.targets},
+      {"gradient", timing.gradient},       {"other", timing.other}};
+  for (const auto& [part, share] : parts) fmt::print("  {:<12} {:>5.1f} %\n", part, 100 * share);
+}
+
+void AddNetworkFlag(CLI::App& command, AgentBench& bench) {
+  const std::vector<std::string> names = NetworkNames();
+  command
+      .add_option("--network", bench.network,
+                  "Network; whether it is dueling, the preset says (default: minatar)")
+      ->check(CLI::IsMember(names).description(""))
+      ->type_name(fmt::format("{}", fmt::join(names, "|")));
+}
+
+void AddThreadsFlag(CLI::App& command, AgentBench& bench) {
+  command.add_option("--threads", bench.threads, "Threads (default: 1)")
+      ->check(CLI::Range(1, kMaxThreads).description(""))
+      ->type_name(fmt::format("N in [1, {}]", kMaxThreads));
+}
+
+}  // namespace
+
+void AddAgentBenchCommands(CLI::App& bench) {
+  auto update = std::make_shared<AgentBench>();
+  CLI::App* update_command = bench.add_subcommand(
+      "update", "One update of an agent, with full replay, target networks and cache");
+  update->settings.AddPresetTo(*update_command);
+  update_command->remove_option(update_command->get_option("--env"));
+  AddNetworkFlag(*update_command, *update);
+  AddThreadsFlag(*update_command, *update);
+  update->settings.AddTo(*update_command);
+  update_command->add_flag("--json", update->json, "One JSON object");
+  update_command->footer(
+      "The hyperparameters are those of the network's family (nature: Atari, a replay of a million "
+      "made-up\n"
+      "pictures, which takes about 1.5 GB). 200 updates, evenly spread over the time between two "
+      "shifts of the\n"
+      "target networks, and the work of a shift; hits: values of target networks found in the "
+      "cache.\n"
+      "Example: stableaa bench update --preset stable-aa --network nature --threads 1\n");
+  update_command->callback([update] { RunUpdate(*update); });
+
+  auto act = std::make_shared<AgentBench>();
+  CLI::App* act_command = bench.add_subcommand("act", "One decision of an agent");
+  act->settings.AddPresetTo(*act_command);
+  act_command->remove_option(act_command->get_option("--env"));
+  AddNetworkFlag(*act_command, *act);
+  AddThreadsFlag(*act_command, *act);
+  act_command->add_flag("--json", act->json, "One JSON object");
+  act_command->footer("Example: stableaa bench act --network nature\n");
+  act_command->callback([act] { RunAct(*act); });
+
+  auto train = std::make_shared<AgentBench>();
+  CLI::App* train_command =
+      bench.add_subcommand("train", "Steps per second of the whole loop, and where the time goes");
+  train->settings.AddPresetTo(*train_command);
+  AddThreadsFlag(*train_command, *train);
+  train_command->add_option("--seconds", train->seconds, "Time to measure (default: 10)")
+      ->check(CLI::Range(0.1, 1e5).description(""))
+      ->type_name("S in [0.1, 100000]");
+  train->settings.AddTo(*train_command);
+  train_command->add_flag("--json", train->json, "One JSON object");
+  train_command->footer(
+      "A run in a temporary directory, measured from step 1000 on, without evaluations and "
+      "checkpoints.\n"
+      "Example: stableaa bench train --preset dueling-dqn --env minatar/breakout\n");
+  train_command->callback([train] { RunTrain(*train); });
+}
+
+}  // namespace stableaa

@@ -1,0 +1,77 @@
+#include "stableaa/rl/train_benchmark.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <limits>
+#include <string>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/stopwatch.h"
+#include "stableaa/rl/trainer.h"
+
+namespace stableaa {
+namespace {
+
+// A directory that goes away with all that is in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "stableaa-bench-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) {
+      throw SystemError(fmt::format("cannot make {}", name), errno);
+    }
+    path_ = name;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+TrainTiming MeasureTraining(const RunOptions& options, double seconds) {
+  constexpr std::int64_t kWarmUpSteps = 1000;
+  constexpr std::int64_t kNever = std::int64_t{1} << 40;
+  RunOptions run = options;
+  run.train.steps = kNever;
+  run.train.checkpoint_interval_steps = kNever;
+  run.eval.interval_steps = 0;
+  run.replay.start = std::min(run.replay.start, kWarmUpSteps);
+  run.exploration.epsilon_start = run.exploration.epsilon_end;
+
+  const TemporaryDirectory directory;
+  const std::unique_ptr<Trainer> trainer = Trainer::Start(directory.path() / "run", run);
+  trainer->Run({.stop = [&] { return trainer->step() >= kWarmUpSteps; }});
+  const TrainTimes before = trainer->times();
+  const std::int64_t steps_before = trainer->step();
+  const Stopwatch watch;
+  trainer->Run({.stop = [&] { return watch.Seconds() >= seconds; }});
+  const TrainTimes& after = trainer->times();
+
+  // The checkpoint that Run ends with belongs to stopping, not to the loop.
+  const double total = after.total - (after.checkpoint - before.checkpoint);
+  TrainTiming timing{
+      .steps_per_second = static_cast<double>(trainer->step() - steps_before) / total,
+      .environment = (after.environment - before.environment) / total,
+      .acting = (after.acting - before.acting) / total,
+      .sampling = (after.sampling - before.sampling) / total,
+      .targets = (after.targets - before.targets) / total,
+      .gradient = (after.gradient - before.gradient) / total};
+  timing.other = 1 - timing.environment - timing.acting - timing.sampling - timing.targets -
+                 timing.gradient;
+  return timing;
+}
+
+}  // namespace stableaa
