@@ -37,7 +37,7 @@ void AgentFlags::AddTo(CLI::App& command, const std::string& default_weights,
   AddSeedFlag(command, &seed, "Seed of environment and agent (default: 1)");
   command
       .add_option("--set", settings,
-                  "Value for a key of the run's configuration, such as env.protocol=machado; may "
+                  "Value for a key of the run's configuration, such as eval.protocol=machado; may "
                   "be repeated")
       ->type_name("KEY=VALUE")
       ->expected(1)

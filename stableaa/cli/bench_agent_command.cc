@@ -79,12 +79,12 @@ void RunUpdate(const AgentBench& bench) {
   fmt::print("{:<18} {:<16} {:>5} {:>7} {:>9} {:>8} {:>8} {:>8} {:>9} {:>8} {:>9}\n", "preset",
              "network", "batch", "threads", "ms", "GFLOP/s", "sgemm", "hits", "sampling", "targets",
              "gradient");
-  fmt::print("{:<18} {:<16} {:>5} {:>7} {:>9.4g} {:>8.1f} {:>8.1f} {:>6.0f} % {:>7.1f} % {:>6.0f} "
-             "% {:>7.0f} %\n",
-             options.train.preset, NetworkName(options, family), options.train.batch, bench.threads,
-             timing.ms_per_update, timing.gflops, timing.sgemm_gflops, 100 * timing.hit_rate,
-             100 * timing.sampling_share, 100 * timing.targets_share,
-             100 * timing.gradient_share);
+  fmt::print(
+      "{:<18} {:<16} {:>5} {:>7} {:>9.4g} {:>8.1f} {:>8.1f} {:>6.0f} % {:>7.1f} % {:>6.0f} "
+      "% {:>7.0f} %\n",
+      options.train.preset, NetworkName(options, family), options.train.batch, bench.threads,
+      timing.ms_per_update, timing.gflops, timing.sgemm_gflops, 100 * timing.hit_rate,
+      100 * timing.sampling_share, 100 * timing.targets_share, 100 * timing.gradient_share);
 }
 
 void RunAct(const AgentBench& bench) {
@@ -95,12 +95,9 @@ void RunAct(const AgentBench& bench) {
   const NetworkTiming timing = MeasureNetwork(NamedSpec(name, actions), NetworkPass::kAct,
                                               {.batch = 1, .threads = bench.threads});
   if (bench.json) {
-    const Json object = {{"preset", options.train.preset},
-                         {"network", name},
-                         {"threads", bench.threads},
-                         {"us_per_action", 1e3 * timing.ms},
-                         {"gflops", timing.gflops},
-                         {"sgemm_gflops", timing.sgemm_gflops}};
+    const Json object = {{"preset", options.train.preset}, {"network", name},
+                         {"threads", bench.threads},       {"us_per_action", 1e3 * timing.ms},
+                         {"gflops", timing.gflops},        {"sgemm_gflops", timing.sgemm_gflops}};
     fmt::print("{}\n", object.dump());
   } else {
     fmt::print("{}, {}, threads: {}: {:.4g} us per action, {:.1f} of {:.1f} GFLOP/s\n",
@@ -113,16 +110,12 @@ void RunTrain(const AgentBench& bench) {
   const RunOptions options = Options(bench, bench.settings.env.value_or("minatar/breakout"));
   const TrainTiming timing = MeasureTraining(options, bench.seconds);
   if (bench.json) {
-    const Json object = {{"preset", options.train.preset},
-                         {"env", options.train.env},
-                         {"threads", bench.threads},
-                         {"steps_per_second", timing.steps_per_second},
-                         {"environment", timing.environment},
-                         {"acting", timing.acting},
-                         {"sampling", timing.sampling},
-                         {"targets", timing.targets},
-                         {"gradient", timing.gradient},
-                         {"other", timing.other}};
+    const Json object = {
+        {"preset", options.train.preset},    {"env", options.train.env},
+        {"threads", bench.threads},          {"steps_per_second", timing.steps_per_second},
+        {"environment", timing.environment}, {"acting", timing.acting},
+        {"sampling", timing.sampling},       {"targets", timing.targets},
+        {"gradient", timing.gradient},       {"other", timing.other}};
     fmt::print("{}\n", object.dump());
     return;
   }

@@ -124,8 +124,7 @@ void RunSpeed(const SpeedBench& bench) {
   for (const SpeedCase& c : cases) {
     const NetworkTiming timing = MeasureNetwork(
         BenchmarkSpec(c.network), c.kind,
-        {.batch = c.batch, .threads = c.threads, .backend = bench.backend},
-        settings.run.optimizer);
+        {.batch = c.batch, .threads = c.threads, .backend = bench.backend}, settings.run.optimizer);
     PrintRow(c, timing, bench.json);
   }
 }

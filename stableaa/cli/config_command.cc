@@ -86,7 +86,8 @@ void AddConfigCommand(CLI::App& program) {
   command->flags.AddPresetTo(*show);
   command->flags.AddTo(*show);
   show->add_flag("--json", command->json, "One JSON object: keys and values");
-  show->footer("Example: stableaa config show --preset stable-aa --env minatar/breakout > my.toml\n");
+  show->footer(
+      "Example: stableaa config show --preset stable-aa --env minatar/breakout > my.toml\n");
   show->callback([command] { PrintResolved(*command); });
 }
 

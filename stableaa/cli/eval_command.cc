@@ -104,8 +104,8 @@ void AddEvalCommand(CLI::App& program) {
   eval->add_flag("--json", flags->json, "One JSON object with the statistics");
   eval->footer(
       "A game is an episode, or all those of its lives where a lost life ends an episode. The\n"
-      "standard deviation divides by n - 1. Equal seeds give equal games; they are none of those\n"
-      "that the agent met in training, nor in its evaluations there.\n"
+      "standard deviation divides by n - 1. Equal seeds give equal games; training with the same\n"
+      "seed, and the evaluations in it, draw other random numbers.\n"
       "Examples: stableaa eval runs/minatar-breakout-stable-aa-1 --weights best --episodes 100\n"
       "          stableaa eval best.safetensors --env minatar/breakout --trace trace.npz --json\n");
   eval->callback([flags] { RunEval(*flags); });

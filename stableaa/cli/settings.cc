@@ -13,7 +13,8 @@ void ApplySources(const SettingsFlags& flags, Config& config) {
 }
 
 // The value that --config or --set gives to a key, if any.
-std::string Given(const SettingsFlags& flags, const std::string& key, std::string TrainOptions::*member) {
+std::string Given(const SettingsFlags& flags, const std::string& key,
+                  std::string TrainOptions::*member) {
   Settings settings;
   Config config;
   Describe(config, settings);

@@ -68,13 +68,13 @@ void RunToTheEnd(Trainer& trainer) {
                      .start = static_cast<std::uint64_t>(trainer.step())});
   const InterruptGuard interrupt;
   const std::int64_t note_interval = std::max<std::int64_t>(1, train.steps / 10'000);
-  const bool complete = trainer.Run(
-      {.stop = [&interrupt] { return interrupt.requested(); },
-       .progress =
-           [&](const TrainProgress& now) {
-             if (now.step % note_interval == 0) progress.Note(ProgressNote(now));
-             progress.Set(static_cast<std::uint64_t>(now.step));
-           }});
+  const bool complete = trainer.Run({.stop = [&interrupt] { return interrupt.requested(); },
+                                     .progress =
+                                         [&](const TrainProgress& now) {
+                                           if (now.step % note_interval == 0)
+                                             progress.Note(ProgressNote(now));
+                                           progress.Set(static_cast<std::uint64_t>(now.step));
+                                         }});
   const std::string directory = trainer.directory().string();
   if (complete) {
     progress.Finish();
@@ -116,17 +116,20 @@ void AddTrainCommand(CLI::App& program) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40).description(""))
       ->type_name("N in [0, 2^40]");
   AddSeedFlag(*train, &flags->seed, "Seed of everything random (default: train.seed, 1)");
-  train->add_option("--threads", flags->threads,
-                    "Threads; the result does not depend on it (default: all cores)")
+  train
+      ->add_option("--threads", flags->threads,
+                   "Threads; the result does not depend on it (default: all cores)")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N in [1, 1024]");
-  CLI::Option* const out =
-      train->add_option("--out", flags->out, "Directory of the run (default: "
-                                             "runs/<env>-<preset>-<seed>)")
-          ->type_name("DIR");
+  CLI::Option* const out = train
+                               ->add_option("--out", flags->out,
+                                            "Directory of the run (default: "
+                                            "runs/<env>-<preset>-<seed>)")
+                               ->type_name("DIR");
   CLI::Option* const resume =
-      train->add_option("--resume", flags->resume,
-                        "Go on with the run in DIR; only --steps and --threads may change")
+      train
+          ->add_option("--resume", flags->resume,
+                       "Go on with the run in DIR; only --steps and --threads may change")
           ->type_name("DIR")
           ->excludes(out);
   for (const char* const fixed : {"--preset", "--env", "--config", "--set", "--seed"}) {

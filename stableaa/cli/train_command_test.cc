@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <linux/ptrace.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -366,7 +365,11 @@ std::optional<int> KilledAtCall(Arguments arguments, int count) {
   ::ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
   int signal = 0;
   while (!WIFEXITED(status) && !WIFSIGNALED(status)) {
-    if (::ptrace(PTRACE_SYSCALL, child, 0, signal) != 0) return std::nullopt;
+    if (::ptrace(PTRACE_SYSCALL, child, 0, signal) != 0) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, &status, 0);
+      return std::nullopt;
+    }
     ::waitpid(child, &status, 0);
     signal = 0;
     if (!WIFSTOPPED(status)) continue;
@@ -393,7 +396,7 @@ TEST_F(FullTrainCommand, AKillAtAnySystemCallChangesNothing) {
   // Two checkpoints besides those of start and end, the second of which drops segments; both log
   // files grow between them.
   const Arguments run =
-      Arguments{"--env", "classic/cartpole", "--steps", "75", "--threads", "1"} +
+      Arguments{"--env", "classic/cartpole", "--steps", "75"} +
       Sets({"network.hidden=[4]", "train.batch=2", "replay.start=10", "replay.size=16",
             "train.lookahead_updates=0", "agent.target_interval_updates=10",
             "agent.weights.batch=8", "eval.interval_steps=50", "eval.episodes=1",
@@ -404,7 +407,8 @@ TEST_F(FullTrainCommand, AKillAtAnySystemCallChangesNothing) {
   for (int call = 1;; ++call) {
     ASSERT_LT(call, 2000);
     const std::string out = Path(fmt::format("run{}", call));
-    const std::optional<int> status = KilledAtCall(run + Arguments{"--out", out}, call);
+    const std::optional<int> status =
+        KilledAtCall(run + kOneThread + Arguments{"--out", out}, call);
     if (!status) GTEST_SKIP() << "processes cannot be traced here";
     if (WIFEXITED(*status)) {
       EXPECT_EQ(WEXITSTATUS(*status), 0);
@@ -414,7 +418,8 @@ TEST_F(FullTrainCommand, AKillAtAnySystemCallChangesNothing) {
     SCOPED_TRACE(fmt::format("call {}", call));
     const bool exists = fs::exists(out);
     published += exists ? 1 : 0;
-    const Outcome rest = Train(exists ? Arguments{"--resume", out} : run + Arguments{"--out", out});
+    const Outcome rest =
+        Train(exists ? Arguments{"--resume", out} : run + kOneThread + Arguments{"--out", out});
     ASSERT_EQ(rest.exit_code, 0) << rest.err;
     ExpectSameResults(out, straight);
     for (const auto& entry : fs::directory_iterator(out + "/checkpoint")) {
@@ -434,7 +439,10 @@ TEST_F(FullTrainCommand, AKillAtAnySystemCallChangesNothing) {
 // --- Threads -------------------------------------------------------------------------------------
 
 TEST_F(TrainCommand, TheNumberOfThreadsChangesNothing) {
-  const Arguments run = kCartpole + Sets({"train.lookahead_updates=2", "agent.backup=double"});
+  Arguments run = kCartpole + Sets({"train.lookahead_updates=2", "agent.backup=double",
+                                    "agent.target_interval_updates=30"});
+  // Threads beyond the cores wait for one another for long.
+  *(std::ranges::find(run, "--steps") + 1) = "400";
   const fs::path one = Start("one", run);
   for (const std::string threads : {"2", "3"}) {
     ExpectDone(Train(run + Arguments{"--threads", threads, "--out", Path(threads)}));
@@ -480,7 +488,6 @@ std::int64_t StoppedStep(const std::string& err, const std::string& run) {
 
 TEST_F(TrainCommand, SignalsMakeACheckpointAtThatVeryStep) {
   const Arguments run = kCartpole + Sets({"checkpoint.interval_steps=1000000"});
-  const Arguments longer = {"--steps", "60000"};
   const auto with_steps = [&](const std::string& steps) {
     Arguments changed = run;
     *(std::ranges::find(changed, "--steps") + 1) = steps;
@@ -509,7 +516,7 @@ TEST_F(TrainCommand, SignalsMakeACheckpointAtThatVeryStep) {
 
 // An evaluation that takes for ever, in the last step or before.
 TEST_F(TrainCommand, AStoppedEvaluationIsMadeAgain) {
-  const Arguments run = Arguments{"--env", "classic/cartpole", "--threads", "1"} +
+  const Arguments run = Arguments{"--env", "classic/cartpole"} +
                         Sets({"network.hidden=[8]", "replay.start=50", "eval.interval_steps=100",
                               "eval.episodes=20000", "eval.parallel=1",
                               "train.log_interval_steps=40", "env.max_episode_steps=15"});
@@ -542,7 +549,7 @@ TEST_F(TrainCommand, AStoppedEvaluationIsMadeAgain) {
         EXPECT_TRUE(outcome.exit_code == 0 || outcome.exit_code == -SIGINT) << outcome.err;
       }
     };
-    stop(run + Arguments{"--steps", steps, "--out", out}, 1);
+    stop(run + kOneThread + Arguments{"--steps", steps, "--out", out}, 1);
     stop({"--resume", out}, 1);
     stop({"--resume", out}, 2);
     ExpectDone(Train({"--resume", out}));
@@ -645,8 +652,10 @@ TEST_F(TrainCommand, NothingIsOverwritten) {
 TEST_F(TrainCommand, AnEmptyOrMissingDirectoryIsFilled) {
   const fs::path straight = Start("straight", kCartpole);
   fs::create_directory(Path("empty"));
-  for (const std::string name : {"empty", "a/b/../c"})
-    ExpectSameResults(Start(name, kCartpole), straight);
+  Start("empty", kCartpole);
+  Start("a/b/../c/", kCartpole);
+  ExpectSameResults(Path("empty"), straight);
+  ExpectSameResults(Path("a/c"), straight);
   EXPECT_EQ(Names(), (std::set<std::string>{"a", "empty", "straight"}));
 }
 
@@ -790,7 +799,7 @@ class DamagedRun : public TrainCommand {
     const Snapshot before = SnapshotOf(run);
     const std::string message = ExpectError(Train({"--resume", run.string(), "--steps", "900"}), 2);
     ExpectWords(message, words);
-    ExpectWords(message, {(run / file).string()});
+    ExpectWords(message, {file.empty() ? run.string() : (run / file).string()});
     ExpectUnchanged(run, before);
   }
 
@@ -958,8 +967,7 @@ TEST_F(TrainCommand, BadOptionsMakeNothing) {
   }
   for (const Arguments& large :
        {Sets({"replay.size=1000000000000"}),
-        Sets({"replay.size=1000000000000", "replay.compression=lz4", "replay.prioritized=true"}),
-        Sets({"network.hidden=[65536,65536,65536]"})}) {
+        Sets({"replay.size=1000000000000", "replay.compression=lz4", "replay.prioritized=true"})}) {
     ExpectWords(
         ExpectError(
             Train(Arguments{"--env", "classic/cartpole", "--out", Path("made/run")} + large), 1),
@@ -969,7 +977,6 @@ TEST_F(TrainCommand, BadOptionsMakeNothing) {
 }
 
 TEST_F(TrainCommand, ARunOfNoSteps) {
-  const fs::path run = Start("run", kCartpole + Arguments{});
   Arguments none = kCartpole;
   *(std::ranges::find(none, "--steps") + 1) = "0";
   const fs::path empty = Start("empty", none);

@@ -126,17 +126,14 @@ NetworkSpec AgentNetwork(const AgentOptions& options, const InputSpec& input, in
   if (input.is_vector()) {
     std::vector<int> hidden;
     for (const double units : options.hidden) hidden.push_back(static_cast<int>(units));
-    return MlpSpec({.inputs = input.shape.size(),
-                    .hidden = hidden,
-                    .actions = actions,
-                    .dueling = dueling});
+    return MlpSpec(
+        {.inputs = input.shape.size(), .hidden = hidden, .actions = actions, .dueling = dueling});
   }
   const Shape& shape = input.shape;
   const bool is_large = shape.height >= 36 && shape.width >= 36;  // the least that Nature's fits
   NetworkSpec spec =
-      is_large
-          ? NatureSpec({.frames = shape.channels, .actions = actions, .dueling = dueling})
-          : MinatarSpec({.channels = shape.channels, .actions = actions, .dueling = dueling});
+      is_large ? NatureSpec({.frames = shape.channels, .actions = actions, .dueling = dueling})
+               : MinatarSpec({.channels = shape.channels, .actions = actions, .dueling = dueling});
   spec.input = input;
   spec.Validate();
   return spec;

@@ -59,14 +59,14 @@ void Describe(Config& config, EvaluationOptions& options) {
              "Games played side by side, at most. The result depends on it: which game gets which "
              "random numbers.");
   using Protocol = EnvironmentOptions::Protocol;
-  config.Choice<std::optional<Protocol>>(
-      "eval.protocol", &options.protocol,
-      {{"same", std::nullopt},
-       {"authors", Protocol::kAuthors},
-       {"nature", Protocol::kNature},
-       {"machado", Protocol::kMachado}},
-      "How Atari is played in evaluations; same: as env.protocol says. The actions are always those "
-      "of training.");
+  config.Choice<std::optional<Protocol>>("eval.protocol", &options.protocol,
+                                         {{"same", std::nullopt},
+                                          {"authors", Protocol::kAuthors},
+                                          {"nature", Protocol::kNature},
+                                          {"machado", Protocol::kMachado}},
+                                         "How Atari is played in evaluations; same: as "
+                                         "env.protocol says. The actions are always those "
+                                         "of training.");
 }
 
 EvaluationResult Evaluate(Environment& environment, Actor& actor, const Parameters& parameters,

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 
 #include "stableaa/base/binary_io.h"
@@ -126,8 +127,7 @@ std::int64_t Learner::ReplayReserve(const RunOptions& options) {
 std::uint64_t Learner::EstimateBytes(const RunOptions& options, const Plan& plan) {
   const std::uint64_t copies = 3 + (options.optimizer.kind != OptimizerKind::kRmsprop ? 1 : 0);
   return sizeof(float) * plan.parameters * copies +
-         NetworkBytes(plan,
-                      {.batch = options.train.batch, .threads = GradientThreads(options)}) +
+         NetworkBytes(plan, {.batch = options.train.batch, .threads = GradientThreads(options)}) +
          TargetNetworks::Bytes(plan, options.agent.window(), CachedStates(options));
 }
 
@@ -141,8 +141,8 @@ Learner::Learner(const RunOptions& options, std::shared_ptr<const Plan> plan,
       weights_random_(options.train.seed, "weights"),
       online_(plan_),
       gradients_(plan_),
-      network_(CompileNetwork(
-          plan_, {.batch = options.train.batch, .threads = GradientThreads(options)})),
+      network_(CompileNetwork(plan_,
+                              {.batch = options.train.batch, .threads = GradientThreads(options)})),
       optimizer_(plan_, options.optimizer, GradientThreads(options)),
       networks_(plan_, layout, options.agent.window(), CachedStates(options)),
       mixer_(options.agent),
@@ -153,9 +153,9 @@ Learner::Learner(const RunOptions& options, std::shared_ptr<const Plan> plan,
   networks_.Begin(online_);
   mixing_.eta = options.agent.eta;
   if (options.agent.backup == AgentBackup::kDouble) {
-    chooser_ = CompileNetwork(plan_, {.batch = options.train.batch,
-                                      .threads = GradientThreads(options),
-                                      .training = false});
+    chooser_ = CompileNetwork(
+        plan_,
+        {.batch = options.train.batch, .threads = GradientThreads(options), .training = false});
   }
   const auto batch = static_cast<std::size_t>(options.train.batch);
   outputs_.resize(batch * static_cast<std::size_t>(plan_->outputs()));
@@ -281,8 +281,8 @@ std::span<const int> Learner::OnlineBest(const Pending& pending) {
   }
   const std::size_t actions = outputs_.size() / count;
   for (std::size_t j = 0; j < count; ++j) {
-    online_best_[j] =
-        static_cast<int>(GreedyAction(std::span<const float>(outputs_).subspan(j * actions, actions)));
+    online_best_[j] = static_cast<int>(
+        GreedyAction(std::span<const float>(outputs_).subspan(j * actions, actions)));
   }
   return online_best_;
 }
@@ -340,8 +340,7 @@ void Learner::RefreshAtShift() {
   fitter_.CollectStates(look.sample, stack_, true, look.states);
   networks_.Evaluate(look.states, look.values);
   if (agent.restart == WindowRestart::kGrowth) {
-    const double residual =
-        fitter_.NewestResidual(look.sample, look.values, counts_.shifts + 1);
+    const double residual = fitter_.NewestResidual(look.sample, look.values, counts_.shifts + 1);
     if (best_residual_ > 0 && residual > agent.restart_growth * best_residual_) {
       networks_.KeepNewest();
       networks_.Evaluate(look.states, look.values);
@@ -436,8 +435,8 @@ void Learner::Load(ByteReader& in) {
   optimizer_.Load(in);
   networks_.Load(in);
   mixing_.Load(in);
-  for (std::int64_t* count : {&counts_.updates, &counts_.shifts, &counts_.restarts,
-                              &counts_.fallbacks, &restarted_at_}) {
+  for (std::int64_t* count :
+       {&counts_.updates, &counts_.shifts, &counts_.restarts, &counts_.fallbacks, &restarted_at_}) {
     *count = in.I64();
     if (*count < 0) throw in.Wrong("expected a count of at least 0");
   }
@@ -466,7 +465,11 @@ void Learner::Load(ByteReader& in) {
     in.F32s(pending->batch.weights);
     const auto sample = static_cast<std::uint64_t>(per_update ? options_.agent.weights_batch() : 0);
     pending->sample_ids = LoadIds(in, sample);
-    ReadPending(*pending);
+    try {
+      ReadPending(*pending);
+    } catch (const std::logic_error&) {  // the replay was asked for what it does not have
+      throw in.Wrong("expected batches of transitions that the replay has");
+    }
     queue_.push_back(std::move(pending));
   }
 }

@@ -121,9 +121,9 @@ class Learner {
   Mixing mixing_;
   LearnerCounts counts_;
   UpdateTimes times_;
-  double best_residual_ = 0;          // since the last restart; 0: none yet
-  std::int64_t restarted_at_ = 0;     // update
-  double online_passes_ = 0;          // samples through chooser_
+  double best_residual_ = 0;       // since the last restart; 0: none yet
+  std::int64_t restarted_at_ = 0;  // update
+  double online_passes_ = 0;       // samples through chooser_
 
   StateGatherer gatherer_;
   std::vector<float> outputs_, output_gradients_, targets_, errors_;
@@ -132,7 +132,7 @@ class Learner {
   std::vector<std::unique_ptr<Pending>> spare_;
   const Pending* current_ = nullptr;  // of the last Update
   std::unique_ptr<Pending> used_;
-  std::unique_ptr<Ahead> ahead_;      // none with one thread; last, so that it ends first
+  std::unique_ptr<Ahead> ahead_;  // none with one thread; last, so that it ends first
 };
 
 }  // namespace stableaa

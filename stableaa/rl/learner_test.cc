@@ -94,7 +94,7 @@ RunOptions SmallRun() {
 }
 
 // A run without its environment: every update follows one or two steps.
-struct Run {
+struct TestRun {
   RunOptions options;
   ObservationLayout layout;
   std::shared_ptr<const Plan> plan;
@@ -103,7 +103,7 @@ struct Run {
   Learner learner;
   std::int64_t step = 0;
 
-  explicit Run(const RunOptions& run_options, const EnvironmentSpec& spec = VectorWorld())
+  explicit TestRun(const RunOptions& run_options, const EnvironmentSpec& spec = VectorWorld())
       : options(run_options),
         layout(spec),
         plan(std::make_shared<const Plan>(
@@ -159,9 +159,9 @@ class StraightLearner {
 
   UpdateReport Update(std::int64_t step) {
     while (drawn_.size() <= static_cast<std::size_t>(options_.train.lookahead_updates)) Draw(step);
-    const Drawn now = drawn_.front();
+    const Drawn now = std::move(drawn_.front());
     drawn_.pop_front();
-    ReplayBatch batch = now.batch;
+    const ReplayBatch& batch = now.batch;
     const AgentOptions& agent = options_.agent;
     if (agent.mixes() && agent.weights.refresh == WeightRefresh::kUpdate) {
       mixing = mixer_.FitWeights(now.sample, Frozen(now.sample, true), shifts + 1);
@@ -214,9 +214,8 @@ class StraightLearner {
   void Draw(std::int64_t step) {
     Drawn& next = drawn_.emplace_back();
     const double begin = options_.replay.importance_start;
-    const double share =
-        std::min(1.0, static_cast<double>(step) /
-                          static_cast<double>(options_.replay.importance_steps));
+    const double share = std::min(
+        1.0, static_cast<double>(step) / static_cast<double>(options_.replay.importance_steps));
     std::vector<std::int64_t> ids;
     replay_.Sample(options_.train.batch, begin + (1 - begin) * share, replay_random_, ids,
                    next.batch.weights);
@@ -289,8 +288,7 @@ class StraightLearner {
     if (!sync && !growth) return;
     const ReplayBatch sample = UniformSample();
     if (growth) {
-      const double residual =
-          mixer_.NewestResidual(sample, Frozen(sample, true), shifts + 1);
+      const double residual = mixer_.NewestResidual(sample, Frozen(sample, true), shifts + 1);
       residuals.push_back(residual);
       if (residual > agent.restart_growth * least_) {
         KeepNewest();
@@ -416,7 +414,7 @@ std::vector<Case> Cases() {
 }
 
 void ExpectLikeStraightLearner(const RunOptions& options, int updates) {
-  Run run(options), other(options);
+  TestRun run(options), other(options);
   StraightLearner straight(options, other.plan, other.layout, other.replay);
   ASSERT_TRUE(std::ranges::equal(run.learner.online().block(), straight.online.block()));
   for (int k = 0; k < updates; ++k) {
@@ -442,14 +440,17 @@ void ExpectLikeStraightLearner(const RunOptions& options, int updates) {
 TEST(Learner, DoesWhatAStraightforwardOneDoes) {
   for (const Case& one : Cases()) {
     for (const int lookahead : {0, 1, 3}) {
+      // Several threads in the gradient itself are slow for networks so small: two cases will do.
+      const bool spread = one.name == "dqn" || one.name == "stable-update";
       for (const int threads : {1, 2, 3}) {
+        if (threads - (lookahead > 0 ? 1 : 0) > 1 && !spread) continue;
         SCOPED_TRACE(one.name + ", lookahead " + std::to_string(lookahead) + ", threads " +
                      std::to_string(threads));
         RunOptions options = SmallRun();
         one.change(options);
         options.train.lookahead_updates = lookahead;
         options.train.threads = threads;
-        ExpectLikeStraightLearner(options, 18);
+        ExpectLikeStraightLearner(options, threads == 3 ? 6 : 14);
         if (HasFatalFailure()) return;
       }
     }
@@ -459,7 +460,7 @@ TEST(Learner, DoesWhatAStraightforwardOneDoes) {
 TEST(Learner, OfFramesGivesTheSameBytesForAnyNumberOfThreads) {
   for (const bool per_update : {false, true}) {
     std::vector<std::byte> expected;
-    for (const int threads : {1, 2, 3, 4}) {
+    for (const int threads : {1, 2, 3}) {
       RunOptions options = SmallRun();
       options.agent.mixer = MixerKind::kStable;
       options.agent.backup = AgentBackup::kDouble;
@@ -469,8 +470,8 @@ TEST(Learner, OfFramesGivesTheSameBytesForAnyNumberOfThreads) {
       options.train.batch = 32;
       options.train.threads = threads;
       options.train.lookahead_updates = 2;
-      Run run(options, FrameWorld());
-      for (int k = 0; k < 8; ++k) run.Update();
+      TestRun run(options, FrameWorld());
+      for (int k = 0; k < 5; ++k) run.Update();
       if (threads == 1) expected = run.Saved();
       EXPECT_EQ(run.Saved(), expected) << threads << " threads";
     }
@@ -483,7 +484,7 @@ TEST(Learner, WaitsForNoBatchItDidNotAskFor) {  // ends in the middle of its wor
     options.agent.mixer = MixerKind::kStable;
     options.train.lookahead_updates = 5;
     options.train.threads = 2;
-    Run run(options);
+    TestRun run(options);
     for (int k = 0; k < updates; ++k) run.Update();
   }
 }
@@ -509,12 +510,12 @@ TEST_F(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
       RunOptions options = SmallRun();
       one.change(options);
       options.train.lookahead_updates = lookahead;
-      Run whole(options);
+      TestRun whole(options);
       for (int k = 0; k < kUpdates; ++k) whole.Update();
-      for (const int stop : {0, 1, 3, 4, 5, 8, 11}) {
+      for (const int stop : {0, 3, 4, 5, 10}) {
         SCOPED_TRACE(one.name + ", lookahead " + std::to_string(lookahead) + ", stopped after " +
                      std::to_string(stop));
-        Run first(options);
+        TestRun first(options);
         for (int k = 0; k < stop; ++k) first.Update();
         const fs::path segments = directory_ / (one.name + std::to_string(lookahead * 100 + stop));
         first.replay.SaveSegments(segments);
@@ -522,8 +523,8 @@ TEST_F(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
         first.replay.Save(out);
         first.learner.Save(out);
 
-        options.train.threads = 1 + stop % 3;
-        Run second(options);
+        options.train.threads = lookahead > 0 ? 1 + stop % 2 : 1;
+        TestRun second(options);
         for (int k = 0; k < stop % 4; ++k) second.Update();  // what is there before is forgotten
         ByteReader in(out.bytes(), "checkpoint");
         second.replay.Load(in, segments);
@@ -543,7 +544,7 @@ TEST(Learner, RefusesToLoadWhatDoesNotFit) {
   RunOptions options = SmallRun();
   options.agent.mixer = MixerKind::kStable;
   options.train.lookahead_updates = 3;
-  Run run(options);
+  TestRun run(options);
   for (int k = 0; k < 9; ++k) run.Update();
   const std::vector<std::byte> bytes = run.Saved();
 
@@ -551,12 +552,16 @@ TEST(Learner, RefusesToLoadWhatDoesNotFit) {
                         std::span<const std::byte> state) {
     RunOptions changed = options;
     change(changed);
-    Run other(changed);
+    TestRun other(changed);
+    for (int k = 0; k < 9; ++k) other.Update();  // for the replay
     ByteReader in(state, "state");
     other.learner.Load(in);
     in.ExpectEnd();
   };
   EXPECT_NO_THROW(load([](RunOptions&) {}, bytes));
+  ByteReader elsewhere(bytes, "state");
+  TestRun young(options);
+  EXPECT_THROW(young.learner.Load(elsewhere), Error);  // its replay lacks these transitions
   EXPECT_THROW(load([](RunOptions& r) { r.train.seed = 2; }, bytes), Error);
   EXPECT_THROW(load([](RunOptions& r) { r.train.batch = 7; }, bytes), Error);
   EXPECT_THROW(load([](RunOptions& r) { r.train.lookahead_updates = 1; }, bytes), Error);
@@ -578,7 +583,7 @@ TEST(Learner, ForgetsTheWindowAfterSoManyUpdates) {
   options.agent.mixer = MixerKind::kRaa;
   options.agent.restart = WindowRestart::kInterval;
   options.agent.restart_interval_updates = 10;  // that is, at the shift after update 12
-  Run run(options);
+  TestRun run(options);
   std::vector<int> targets;
   for (int k = 0; k < 28; ++k) {
     run.Update();
@@ -595,7 +600,7 @@ TEST(Learner, ForgetsTheWindowWhenTheResidualGrows) {
   options.agent.restart = WindowRestart::kGrowth;
   options.agent.restart_growth = 2;
   options.agent.target_interval_updates = 2;
-  Run run(options);
+  TestRun run(options);
   for (int k = 0; k < 12; ++k) run.Update();
   EXPECT_EQ(run.learner.counts().restarts, 0);
   EXPECT_EQ(run.learner.targets(), 3);
@@ -611,7 +616,7 @@ TEST(Learner, CountsHowOftenTheSafeguardChoseTheNewestNetwork) {
     RunOptions options = SmallRun();
     options.agent.mixer = MixerKind::kAnderson;
     options.agent.weights = {.refresh = refresh, .batch = 8, .safeguard = true};
-    Run run(options);
+    TestRun run(options);
     std::int64_t fallbacks = 0;
     for (int k = 0; k < 40; ++k) {
       run.Update();
@@ -626,7 +631,7 @@ TEST(Learner, CountsHowOftenTheSafeguardChoseTheNewestNetwork) {
 // ---- Divergence ----
 
 // Updates until the failure, whose message it gives.
-int UpdatesUntilFailure(Run& run, std::string& message) {
+int UpdatesUntilFailure(TestRun& run, std::string& message) {
   for (int k = 0; k < 60; ++k) {
     Parameters before(run.plan);
     before.CopyFrom(run.learner.online());
@@ -651,13 +656,13 @@ TEST_F(LearnerCheckpoint, IsDiagnosedAfterARewardThatIsNotANumber) {
       continue;  // their weights see it in a shift, after the update
     }
     int expected = 0;
-    for (const int threads : {1, 2, 3}) {
+    for (const int threads : {1, 2}) {
       SCOPED_TRACE(one.name + ", threads " + std::to_string(threads));
       RunOptions options = SmallRun();
       one.change(options);
       options.train.threads = threads;
       options.train.lookahead_updates = 3;
-      Run run(options);
+      TestRun run(options);
       for (int k = 0; k < 3; ++k) run.Update();
       run.Step(kNaNFloat);
       std::string message;
@@ -681,12 +686,15 @@ TEST_F(LearnerCheckpoint, IsDiagnosedAfterARewardThatIsNotANumber) {
 TEST(Learner, FailsInTheShiftWhoseSampleIsNotANumber) {
   RunOptions options = SmallRun();
   options.agent.mixer = MixerKind::kStable;
-  options.train.batch = 1;
+  options.train.lookahead_updates = 8;  // so that the batches of these updates do not see it
   options.agent.weights.batch = 500;
-  Run run(options);
+  TestRun run(options);
+  run.Update();
   run.Step(kNaNFloat);
+  run.Step();
   std::string message;
-  for (int k = 0; k < 4; ++k) {
+  for (int k = 0; k < 3; ++k) {
+    EXPECT_EQ(message, "");
     try {
       run.Update();
     } catch (const Error& error) {
@@ -698,7 +706,7 @@ TEST(Learner, FailsInTheShiftWhoseSampleIsNotANumber) {
 }
 
 TEST_F(LearnerCheckpoint, IsDiagnosedBeforeTheFirstUpdate) {
-  const Run run(SmallRun());
+  const TestRun run(SmallRun());
   run.learner.WriteDiagnosis(directory_ / "early.npz");
   EXPECT_GT(fs::file_size(directory_ / "early.npz"), 0U);
 }
@@ -711,7 +719,7 @@ TEST(Learner, FailsWhenTheOnlineNetworkHasDiverged) {
     options.optimizer.learning_rate = 1e3;
     options.optimizer.max_gradient_norm = 0;
     options.agent.loss = LossKind::kSquared;
-    Run run(options);
+    TestRun run(options);
     bool failed = false;
     for (int k = 0; k < 400 && !failed; ++k) {
       try {
@@ -726,22 +734,27 @@ TEST(Learner, FailsWhenTheOnlineNetworkHasDiverged) {
 
 // ---- The cache ----
 
-TEST(Learner, CountsItsPassesWhateverTheNumberOfThreads) {
-  std::vector<double> passes;
+TEST(Learner, CountsThePassesOfAllItsNetworks) {
   for (const int threads : {1, 2}) {
     RunOptions options = SmallRun();
     options.agent.mixer = MixerKind::kStable;
-    options.train.lookahead_updates = 0;
+    options.agent.backup = AgentBackup::kDouble;
     options.train.threads = threads;
-    Run run(options);
-    for (int k = 0; k < 10; ++k) run.Update();
-    passes.push_back(run.learner.multiply_adds());
+    TestRun run(options);
+    for (int k = 1; k <= 10; ++k) {
+      run.Update();
+      const TargetNetworks::Counts counts = run.learner.cache_counts();
+      EXPECT_GE(counts.asked, counts.computed);
+      const double samples = k * options.train.batch;
+      EXPECT_DOUBLE_EQ(run.learner.multiply_adds(),
+                       samples * (2 * run.plan->multiply_adds + run.plan->backward_multiply_adds) +
+                           static_cast<double>(counts.computed) * run.plan->multiply_adds);
+    }
     EXPECT_GT(run.learner.cache_counts().asked, run.learner.cache_counts().computed);
   }
-  EXPECT_EQ(passes[0], passes[1]);
 }
 
-double HitRate(Run& run, int updates) {
+double HitRate(TestRun& run, int updates) {
   const TargetNetworks::Counts before = run.learner.cache_counts();
   for (int k = 0; k < updates; ++k) run.learner.Update(run.step);
   const TargetNetworks::Counts after = run.learner.cache_counts();
@@ -754,19 +767,20 @@ TEST(Learner, PretendsASteadyStateWithTheHitRateOfTheRealOne) {
     for (const WeightRefresh refresh : {WeightRefresh::kSync, WeightRefresh::kUpdate}) {
       RunOptions options = SmallRun();
       options.agent.mixer = mixer;
-      options.agent.weights = {.refresh = refresh, .batch = 12};
+      options.agent.weights = {.refresh = refresh, .batch = 100};
       options.agent.target_interval_updates = 60;
       options.train.lookahead_updates = 0;
-      options.replay.size = 2000;
-      for (const int begin : {0, 20, 45}) {
-        Run real(options), pretended(options);
-        for (int k = 0; k < 1500; ++k) {
+      options.train.batch = 64;
+      options.replay.size = 9000;
+      for (const int begin : {0, 20, 40}) {
+        TestRun real(options), pretended(options);
+        for (int k = 0; k < 8000; ++k) {
           real.Step();
           pretended.Step();
         }
         HitRate(real, 60 * 4 + begin);
         pretended.learner.PretendSteadyState(begin);
-        EXPECT_NEAR(HitRate(pretended, 15), HitRate(real, 15), .04)
+        EXPECT_NEAR(HitRate(pretended, 15), HitRate(real, 15), .03)
             << "mixer " << static_cast<int>(mixer) << " refresh " << static_cast<int>(refresh)
             << " after " << begin;
       }

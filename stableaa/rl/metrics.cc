@@ -30,8 +30,7 @@ std::string TagOf(const std::string& column) {
 }
 
 double SecondsSince1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 // Before the first of them is cut.
@@ -91,8 +90,8 @@ void RunLogs::Add(const MetricRow& row, std::int64_t step) {
 }
 
 void RunLogs::Add(const EpisodeRow& row) {
-  episodes_.Append(fmt::format("{},{},{},{},{:d},{:d}\n", row.episode, row.step,
-                               row.episode_return, row.length, row.terminated, row.truncated));
+  episodes_.Append(fmt::format("{},{},{},{},{:d},{:d}\n", row.episode, row.step, row.episode_return,
+                               row.length, row.terminated, row.truncated));
 }
 
 void RunLogs::Sync() {

@@ -86,8 +86,8 @@ void StateGatherer::Add(std::span<const std::uint8_t* const> frames) {
     std::memcpy(vectors_.data() + vectors_.size() - size, frames[0], shape_.frame_bytes);
     return;
   }
-  const std::size_t plane = static_cast<std::size_t>(input_.shape.height) *
-                            static_cast<std::size_t>(input_.shape.width);
+  const std::size_t plane =
+      static_cast<std::size_t>(input_.shape.height) * static_cast<std::size_t>(input_.shape.width);
   for (const std::uint8_t* const frame : frames) {
     for (std::size_t offset = 0; offset < shape_.frame_bytes; offset += plane) {
       planes_.push_back(frame + offset);

@@ -17,8 +17,8 @@
 namespace stableaa {
 namespace {
 
-std::vector<std::uint8_t> Encoded(const ObservationLayout& layout,
-                                  const Observations& observations, std::size_t i) {
+std::vector<std::uint8_t> Encoded(const ObservationLayout& layout, const Observations& observations,
+                                  std::size_t i) {
   std::vector<std::uint8_t> out(layout.frames().observation_bytes());
   layout.Encode(observations, i, out);
   return out;
@@ -177,8 +177,8 @@ void ExpectGatheredLikeDirect(const EnvironmentSpec& spec, const NetworkSpec& ne
   for (std::size_t j = 0; j < n; ++j) {
     std::vector<const std::uint8_t*> frames;
     for (int k = 0; k < layout.frames().stack; ++k) {
-      frames.push_back(&observations[j * size +
-                                     static_cast<std::size_t>(k) * layout.frames().frame_bytes]);
+      frames.push_back(
+          &observations[j * size + static_cast<std::size_t>(k) * layout.frames().frame_bytes]);
     }
     by_frames.Add(frames);
     by_observation.Add(std::span(observations).subspan(j * size, size));

@@ -129,6 +129,29 @@ TEST_P(OfEveryCompression, DamagedOnesAreRefusedOrCanBeRead) {
   EXPECT_GE(refused, 3 * 24);
 }
 
+TEST(ReplaySegment, AStateHasAtMostAStackOfNewFrames) {
+  FrameCodec codec(Compression::kNone, 1);
+  const auto load = [&](std::uint32_t newest_frame) {
+    ByteWriter out;
+    out.U64(0);
+    out.U32(2);
+    out.U32(newest_frame + 1);
+    for (const std::uint32_t frame : {1U, newest_frame}) {
+      out.U32(frame);
+      out.U32(0);
+      out.U32(0);
+      out.U8(0);
+    }
+    out.Text(std::string(newest_frame + 1, 'x'));
+    ByteReader in(out.bytes(), "test");
+    ReplaySegment(in, 0, 2, {.stack = 2, .frame_bytes = 1}, codec);
+  };
+  EXPECT_NO_THROW(load(1));
+  EXPECT_NO_THROW(load(3));
+  EXPECT_THROW(load(0), Error);
+  EXPECT_THROW(load(4), Error);
+}
+
 TEST(ReplaySegment, SimilarFramesTakeLittle) {
   for (const Compression compression : {Compression::kLz4, Compression::kZstd}) {
     FrameCodec codec(compression, 7056);

@@ -21,8 +21,8 @@ namespace {
 constexpr std::int64_t kMaxSteps = std::int64_t{1} << 40;
 
 // May change from one part of a run to the next without changing what it computes.
-constexpr std::array kFreeKeys = {"train.steps",  "train.threads",       "env.python",
-                                  "env.workers",  "env.timeout_seconds"};
+constexpr std::array kFreeKeys = {"train.steps", "train.threads", "env.python", "env.workers",
+                                  "env.timeout_seconds"};
 
 std::optional<std::string_view> FindConfig(std::string_view name) {
   for (const BuiltInConfig& config : BuiltInConfigs()) {
@@ -80,6 +80,12 @@ void RunOptions::Validate() const {
   optimizer.Validate();
   env.Validate();
   agent.Loss().Validate();
+  if (replay.size <= agent.n_step) {
+    throw BadInput(
+        fmt::format("replay.size: expected more states than the {} steps of a return, "
+                    "found {}",
+                    agent.n_step, replay.size));
+  }
   (void)NormalizedId(train.env);
 }
 
@@ -111,10 +117,10 @@ void LoadPreset(Config& config, const std::string& env, const std::string& prese
       std::vector<std::string> names;
       for (const Preset& known : Presets()) names.push_back(known.name);
       const std::string suggestion = DidYouMean(preset, names);
-      throw BadInput(fmt::format(
-          "there is no preset '{}'{}", Shorten(preset),
-          suggestion.empty() ? fmt::format(" (there are {})", fmt::join(names, ", "))
-                             : suggestion));
+      throw BadInput(fmt::format("there is no preset '{}'{}", Shorten(preset),
+                                 suggestion.empty()
+                                     ? fmt::format(" (there are {})", fmt::join(names, ", "))
+                                     : suggestion));
     }
     config.LoadText(*text, fmt::format("preset {}", preset));
     config.Set(fmt::format("train.preset={}", preset), "--preset");

@@ -58,8 +58,7 @@ void RequireFinite(const FrozenValues& values) {
 void Mixing::Save(ByteWriter& out) const {
   out.U64(alpha.size());
   out.F64s(alpha);
-  for (const double value :
-       {tau_norm, lambda, eta, condition, gain, gain_held_out, residual}) {
+  for (const double value : {tau_norm, lambda, eta, condition, gain, gain_held_out, residual}) {
     out.F64(value);
   }
   out.Bool(fallback);
@@ -97,8 +96,7 @@ void TargetMixer::CollectStates(const ReplayBatch& batch, int stack, bool with_s
 
 // `best`: the action that is evaluated, or -1: the backup's value.
 double TargetMixer::NextValue(std::span<const float> q, int best) const {
-  return best >= 0 ? static_cast<double>(q[static_cast<std::size_t>(best)])
-                   : backup_.Value(q);
+  return best >= 0 ? static_cast<double>(q[static_cast<std::size_t>(best)]) : backup_.Value(q);
 }
 
 void TargetMixer::Residuals(const ReplayBatch& sample, const FrozenValues& values,
@@ -208,8 +206,8 @@ Mixing TargetMixer::FitWeights(const ReplayBatch& sample, const FrozenValues& va
 }
 
 void TargetMixer::Targets(const ReplayBatch& batch, const FrozenValues& values,
-                          const Mixing& mixing, std::span<const int> online_best,
-                          std::int64_t time, std::span<float> targets) {
+                          const Mixing& mixing, std::span<const int> online_best, std::int64_t time,
+                          std::span<float> targets) {
   backup_ = Backup{OperatorOf(options_.backup), options_.omega}.At(time);
   const Places places(batch);
   const std::size_t m = values.networks;
@@ -239,8 +237,8 @@ void TargetMixer::Targets(const ReplayBatch& batch, const FrozenValues& values,
     if (beta != 0) {
       const auto action = static_cast<std::size_t>(batch.actions[j]);
       for (std::size_t i = 0; i < m; ++i) {
-        q_mixed += mixing.alpha[i] *
-                   static_cast<double>(values.Of(i, places.first_state + j)[action]);
+        q_mixed +=
+            mixing.alpha[i] * static_cast<double>(values.Of(i, places.first_state + j)[action]);
       }
     }
     targets[j] = static_cast<float>(beta * q_mixed + (1 - beta) * (reward + discount * next));

@@ -37,7 +37,7 @@ struct Mixing {
   double lambda = 0;
   double eta = 0;
   double condition = 1;
-  double gain = 1;           // ‖Σ α_i e_i‖ / ‖e_m‖ on the transitions that α was fitted on
+  double gain = 1;  // ‖Σ α_i e_i‖ / ‖e_m‖ on the transitions that α was fitted on
   double gain_held_out = 1;  // weights fitted on the first half of the sample, on the second half
   double residual = 0;       // root of the mean square of e_m
   bool fallback = false;     // the safeguard chose the newest network alone

@@ -90,8 +90,7 @@ FrozenValues Answer(const TargetMixer& mixer, const Problem& problem, bool with_
     const bool is_next = byte % 2 == 1;
     EXPECT_EQ(states[k].id, is_next ? problem.batch.next_ids[j] : problem.batch.ids[j]);
     for (std::size_t i = 0; i < problem.m; ++i) {
-      std::ranges::copy(is_next ? problem.next[i][j] : problem.now[i][j],
-                        values.Of(i, k).begin());
+      std::ranges::copy(is_next ? problem.next[i][j] : problem.now[i][j], values.Of(i, k).begin());
     }
   }
   return values;
@@ -154,8 +153,7 @@ Window NaiveWindow(const AgentOptions& options, const Problem& problem, std::int
       const auto q = static_cast<long double>(problem.now[i][j][action]);
       const bool ends = problem.batch.discounts[j] == 0;
       const std::size_t picked = ends ? 0 : Best(problem.next[problem.m - 1][j]);
-      residual.push_back(
-          Backed(options, problem, j, Wide(problem.next[i][j]), picked, time) - q);
+      residual.push_back(Backed(options, problem, j, Wide(problem.next[i][j]), picked, time) - q);
       if (i + 1 < problem.m) {
         difference.push_back(static_cast<long double>(problem.now[i + 1][j][action]) - q);
       }
@@ -296,8 +294,8 @@ long double NaiveTarget(const AgentOptions& options, const Problem& problem,
   long double target = 0;
   for (std::size_t i = 0; i < problem.m; ++i) {
     target += beta * alpha[i] * static_cast<long double>(problem.now[i][j][action]);
-    target += (1 - beta) * alpha[i] *
-              Backed(options, problem, j, Wide(problem.next[i][j]), picked, time);
+    target +=
+        (1 - beta) * alpha[i] * Backed(options, problem, j, Wide(problem.next[i][j]), picked, time);
   }
   return target;
 }
@@ -347,10 +345,10 @@ TEST(TargetMixerTargets, AreThoseOfTheFormulaForEveryMixerAndBackup) {
         EXPECT_EQ(mixer.targets_need_states(), options.mixes() && options.damping != 0);
         std::vector<float> targets(problem.n);
         const bool is_double = backup == AgentBackup::kDouble;
-        mixer.Targets(problem.batch, Answer(mixer, problem, mixer.targets_need_states()), mixing,
-                      is_double ? std::span<const int>(problem.online_best)
-                                : std::span<const int>(),
-                      time, targets);
+        mixer.Targets(
+            problem.batch, Answer(mixer, problem, mixer.targets_need_states()), mixing,
+            is_double ? std::span<const int>(problem.online_best) : std::span<const int>(), time,
+            targets);
         for (std::size_t j = 0; j < problem.n; ++j) {
           EXPECT_NEAR(targets[j],
                       static_cast<double>(NaiveTarget(options, problem, mixing.alpha, time, j)),
@@ -458,8 +456,8 @@ TEST(TargetMixerWeights, OfOneNetworkAreOne) {
     EXPECT_FALSE(mixing.fallback);
     EXPECT_EQ(mixing.gain, 1);
     EXPECT_NEAR(mixing.residual,
-                static_cast<double>(
-                    NaiveNorm({1}, NaiveWindow(options, problem, 1, 0, 9)) / std::sqrt(9.0L)),
+                static_cast<double>(NaiveNorm({1}, NaiveWindow(options, problem, 1, 0, 9)) /
+                                    std::sqrt(9.0L)),
                 1e-9);
   }
 }
@@ -511,8 +509,8 @@ TEST(TargetMixerWeights, FallBackOnTheNewestExactlyWhereTheHeldOutResidualIsNotL
       EXPECT_EQ(mixing.fallback, expected);
       fallbacks += expected ? 1 : 0;
       const Window half = NaiveWindow(options, problem, 1, 0, problem.n / 2);
-      ExpectNear(mixing.alpha,
-                 expected ? Newest(m) : NaiveWeights(kind, options.eta, half).alpha, 1e-6);
+      ExpectNear(mixing.alpha, expected ? Newest(m) : NaiveWeights(kind, options.eta, half).alpha,
+                 1e-6);
     }
     EXPECT_GT(fallbacks, kTrials / 10);
     EXPECT_LT(fallbacks, kTrials * 9 / 10);
@@ -581,7 +579,8 @@ TEST(TargetMixerWeights, OfValuesThatAreNotFiniteAreAFailure) {
       in_next.next[0][2][1] = bad;
       Problem in_reward = RandomProblem(random, m, 8);
       in_reward.batch.rewards[4] = bad;
-      for (const Problem& problem : {std::cref(in_state), std::cref(in_next), std::cref(in_reward)}) {
+      for (const Problem& problem :
+           {std::cref(in_state), std::cref(in_next), std::cref(in_reward)}) {
         try {
           Fit(Agent(MixerKind::kStable, AgentBackup::kMax), problem);
           FAIL() << "no error";

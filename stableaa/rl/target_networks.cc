@@ -139,7 +139,8 @@ void TargetNetworks::Save(ByteWriter& out) const {
 void TargetNetworks::Load(ByteReader& in) {
   const bool untrained = in.Bool();
   const std::uint64_t count = in.U64();
-  if (count < 1 || count > window_) throw in.Wrong("expected as many target networks as agent.targets says, or fewer");
+  if (count < 1 || count > window_)
+    throw in.Wrong("expected as many target networks as agent.targets says, or fewer");
   order_.clear();
   for (std::uint64_t k = 0; k < count; ++k) {
     order_.push_back(k);

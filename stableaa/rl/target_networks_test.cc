@@ -109,8 +109,7 @@ void ExpectAnswers(Bench& bench, TargetNetworks& networks, const std::vector<std
   for (std::size_t i = 0; i < expected.size(); ++i) {
     for (std::size_t j = 0; j < ids.size(); ++j) {
       const auto found = values.Of(i, j);
-      ASSERT_EQ(std::vector<float>(found.begin(), found.end()),
-                bench.Direct(*expected[i], ids[j]))
+      ASSERT_EQ(std::vector<float>(found.begin(), found.end()), bench.Direct(*expected[i], ids[j]))
           << "network " << i << ", state " << ids[j];
     }
   }
@@ -183,8 +182,8 @@ TEST(TargetNetworks, AfterKeepNewestGrowAgain) {
   TargetNetworks networks = bench.Make(3, 50);
   networks.Begin(bench.NewParameters());
   for (int push = 0; push < 4; ++push) networks.Push(bench.NewParameters());
-  ExpectAnswers(bench, networks, bench.Ids(30), {bench.drawn[2].get(), bench.drawn[3].get(),
-                                                 bench.drawn[4].get()});
+  ExpectAnswers(bench, networks, bench.Ids(30),
+                {bench.drawn[2].get(), bench.drawn[3].get(), bench.drawn[4].get()});
   networks.KeepNewest();
   std::vector<const Parameters*> window = {bench.drawn.back().get()};
   ExpectAnswers(bench, networks, bench.Ids(30), window);

@@ -137,9 +137,9 @@ void AddInterleaved(EvaluationTrace& trace, const std::vector<std::int64_t>& len
 }
 
 TEST_F(TraceTest, RowsAreSortedByGameAndThenTime) {
-  // Large observations make small blocks (here of 3 steps): games begin and end within them.
+  // Large observations make small blocks (here of 9 steps): games begin and end within them.
   const std::vector<std::int64_t> lengths = {5, 1, 9, 2, 30, 4, 3};
-  for (const Space& space : {Space::Floats({500, 1000}, {0}, {1}), Space::Bytes({2, 2, 3}),
+  for (const Space& space : {Space::Floats({300, 500}, {0}, {1}), Space::Bytes({2, 2, 3}),
                              Space::Floats({4}, {0}, {1})}) {
     const fs::path path = folder_ / "t.npz";
     EvaluationTrace trace(path, Spec(space), kEnvs);

@@ -69,8 +69,8 @@ TrainTiming MeasureTraining(const RunOptions& options, double seconds) {
       .sampling = (after.sampling - before.sampling) / total,
       .targets = (after.targets - before.targets) / total,
       .gradient = (after.gradient - before.gradient) / total};
-  timing.other = 1 - timing.environment - timing.acting - timing.sampling - timing.targets -
-                 timing.gradient;
+  timing.other =
+      1 - timing.environment - timing.acting - timing.sampling - timing.targets - timing.gradient;
   return timing;
 }
 

@@ -14,6 +14,7 @@
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/safetensors.h"
+#include "stableaa/rl/saved_agent.h"
 
 namespace stableaa {
 namespace {
@@ -33,29 +34,12 @@ std::unique_ptr<Environment> MakeTrainingEnvironment(const RunOptions& options) 
   env.num_envs = 1;
   std::unique_ptr<Environment> environment = MakeEnvironment(options.train.env, env);
   if (environment->spec().action.kind != Space::Kind::kDiscrete) {
-    throw BadInput(fmt::format("{} has continuous actions ({}); the agents of the DQN family need "
-                               "discrete ones",
-                               options.train.env, Describe(environment->spec().action)));
+    throw BadInput(
+        fmt::format("{} has continuous actions ({}); the agents of the DQN family need "
+                    "discrete ones",
+                    options.train.env, Describe(environment->spec().action)));
   }
   return environment;
-}
-
-// As the training environment, but for what eval.* says.
-EnvironmentOptions EvaluationEnvironment(const RunOptions& options) {
-  using Protocol = EnvironmentOptions::Protocol;
-  using ActionSet = EnvironmentOptions::ActionSet;
-  EnvironmentOptions env = options.env;
-  env.num_envs =
-      static_cast<int>(std::min<std::int64_t>(options.eval.episodes, options.eval.parallel));
-  if (options.eval.protocol && *options.eval.protocol != env.protocol) {
-    // The network's actions stay what they were.
-    if (env.actions == ActionSet::kUsual) {
-      env.actions =
-          env.protocol == Protocol::kMachado ? ActionSet::kFull : ActionSet::kMinimal;
-    }
-    env.protocol = *options.eval.protocol;
-  }
-  return env;
 }
 
 NetworkSpec NetworkFor(const RunOptions& options, const EnvironmentSpec& spec) {
@@ -78,9 +62,10 @@ struct RunMemory {
   }
 
   void Log() const {
-    LogInfo(fmt::format("memory: about {:.0f} MB for the replay when full, {:.0f} MB for networks "
-                        "and their cached values",
-                        static_cast<double>(replay) / 1e6, static_cast<double>(learner) / 1e6));
+    LogInfo(
+        fmt::format("memory: about {:.0f} MB for the replay when full, {:.0f} MB for networks "
+                    "and their cached values",
+                    static_cast<double>(replay) / 1e6, static_cast<double>(learner) / 1e6));
   }
 };
 
@@ -145,8 +130,7 @@ std::unique_ptr<Trainer> Trainer::Start(const std::filesystem::path& directory,
   memory.Require();
   RunDirectory made = RunDirectory::Create(directory);
   memory.Log();
-  std::unique_ptr<Trainer> trainer(
-      new Trainer(std::move(made), checked, std::move(environment)));
+  std::unique_ptr<Trainer> trainer(new Trainer(std::move(made), checked, std::move(environment)));
   trainer->WriteDescription();
   trainer->Begin();
   trainer->Checkpoint();
@@ -168,9 +152,10 @@ std::unique_ptr<Trainer> Trainer::Resume(const std::filesystem::path& path,
   ByteReader in(checkpoint, directory.state());
   const CheckpointHead head(in);
   if (head.fingerprint != Fingerprint(options)) {
-    throw BadInput(fmt::format("{}: made with another configuration than that of {}; only "
-                               "train.steps and train.threads may change",
-                               directory.state().string(), directory.config().string()));
+    throw BadInput(
+        fmt::format("{}: made with another configuration than that of {}; only "
+                    "train.steps and train.threads may change",
+                    directory.state().string(), directory.config().string()));
   }
   if (head.IsComplete(options)) return nullptr;
   std::unique_ptr<Environment> environment = MakeTrainingEnvironment(options);
@@ -209,9 +194,8 @@ void Trainer::WriteDescription() const {
       {"network", ToText(plan_->spec)},
       {"parameters", plan_->parameters},
       {"units",
-       {{"step", options_.train.env.starts_with("atari/")
-                     ? "one action, 4 frames of the game"
-                     : "one action of the environment"},
+       {{"step", options_.train.env.starts_with("atari/") ? "one action, 4 frames of the game"
+                                                          : "one action of the environment"},
         {"update", "one step of the optimiser"},
         {"return", "sum of unclipped, undiscounted rewards of an episode"},
         {"episode", "training: as the protocol ends it (a lost life may); evaluation: whole games"},
@@ -250,9 +234,13 @@ bool Trainer::Run(const RunHooks& hooks) {
 void Trainer::Step() {
   const std::int64_t step = step_ + 1;
   const Stopwatch acting_watch;
-  const auto actions =
-      actor_.Act(learner_.online(), environment_->observations(),
-                 options_.exploration.Epsilon(step_), exploration_random_);
+  std::span<const std::int32_t> actions;
+  try {
+    actions = actor_.Act(learner_.online(), environment_->observations(),
+                         options_.exploration.Epsilon(step_), exploration_random_);
+  } catch (const Error& error) {
+    EndDiverged(step, error.what());
+  }
   times_.acting += acting_watch.Seconds();
   const std::int32_t action = actions[0];
 
@@ -282,17 +270,29 @@ void Trainer::Learn(std::int64_t step) {
     sums_.td_abs.Add(report.td_abs);
     sums_.q_mean.Add(report.q_mean);
   } catch (const Error& error) {
-    const std::filesystem::path diagnosis = directory_.path() / "diverged.npz";
-    learner_.WriteDiagnosis(diagnosis);
-    throw WorkFailed(fmt::format("training diverged in step {} (update {}): {}; {} has the batch, "
-                                 "the values and the parameters",
-                                 step, learner_.counts().updates + 1, error.what(),
-                                 diagnosis.string()));
+    EndDiverged(step, error.what());
   }
   const UpdateTimes& after = learner_.times();
   times_.sampling += after.sampling - before.sampling;
   times_.targets += after.targets - before.targets;
   times_.gradient += after.gradient - before.gradient;
+}
+
+// With what helps to find out why.
+void Trainer::EndDiverged(std::int64_t step, const std::string& why) const {
+  const std::filesystem::path diagnosis = directory_.path() / "diverged.npz";
+  learner_.WriteDiagnosis(diagnosis);
+  throw WorkFailed(
+      fmt::format("training diverged in step {} (update {}): {}; {} has the batch, the "
+                  "values and the parameters",
+                  step, learner_.counts().updates + 1, why, diagnosis.string()));
+}
+
+// No reader would take a file with them, and there is nothing to go on with.
+void Trainer::RequireFiniteWeights() const {
+  for (const float weight : learner_.online().block()) {
+    if (!std::isfinite(weight)) EndDiverged(step_, fmt::format("a weight is {}", weight));
+  }
 }
 
 void Trainer::Remember(std::int32_t action) {
@@ -317,8 +317,8 @@ void Trainer::Remember(std::int32_t action) {
   sums_.episode_return.Add(episode_return_);
   sums_.episode_length.Add(static_cast<double>(episode_length_));
   ++recent_episodes_;
-  recent_return_ += (episode_return_ - recent_return_) /
-                    std::min(kRecent, static_cast<double>(recent_episodes_));
+  recent_return_ +=
+      (episode_return_ - recent_return_) / std::min(kRecent, static_cast<double>(recent_episodes_));
   episode_return_ = 0;
   episode_length_ = 0;
 }
@@ -328,8 +328,10 @@ bool Trainer::EvaluateIfDue(const RunHooks& hooks) {
   if (!EvaluationIsDue(options_, step_, evaluated_step_)) return true;
   const EvaluationOptions& eval = options_.eval;
   const Stopwatch watch;
+  RequireFiniteWeights();
   if (!evaluation_environment_) {
-    const EnvironmentOptions env = EvaluationEnvironment(options_);
+    EnvironmentOptions env = EvaluationEnvironment(options_);
+    env.num_envs = static_cast<int>(std::min<std::int64_t>(eval.episodes, eval.parallel));
     evaluation_environment_ = MakeEnvironment(options_.train.env, env);
     evaluation_actor_ = std::make_unique<Actor>(plan_, layout_, PolicyKind::kGreedy,
                                                 options_.agent.omega, env.num_envs);
@@ -412,9 +414,9 @@ MetricRow Trainer::Row() {
   const double seconds = wall_seconds_before_ + times_.total;
   row.Add("wall_seconds", seconds);
   row.Add("wall_steps_per_second",
-          seconds > rated_seconds_ ? std::optional(number(step_ - rated_step_) /
-                                                   (seconds - rated_seconds_))
-                                   : std::nullopt);
+          seconds > rated_seconds_
+              ? std::optional(number(step_ - rated_step_) / (seconds - rated_seconds_))
+              : std::nullopt);
   row.Add("wall_memory_bytes", static_cast<double>(ResidentBytes()));
   row.Add("wall_replay_bytes_per_frame", replay_.bytes_per_frame());
   rated_step_ = step_;
@@ -434,6 +436,7 @@ WeightsMetadata Trainer::Metadata() const {
 void Trainer::Checkpoint() {
   if (checkpoint_step_ == step_) return;
   const Stopwatch watch;
+  RequireFiniteWeights();
   WriteWeights(directory_.weights() / "latest.safetensors", learner_.online(), Metadata());
   replay_.SaveSegments(directory_.checkpoint());
   logs_->Sync();

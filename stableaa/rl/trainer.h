@@ -98,6 +98,8 @@ class Trainer {
   void Begin();
   void Step();
   void Learn(std::int64_t step);
+  [[noreturn]] void EndDiverged(std::int64_t step, const std::string& why) const;
+  void RequireFiniteWeights() const;
   void Remember(std::int32_t action);
   bool EvaluateIfDue(const RunHooks& hooks);
   void LogIfDue();
@@ -124,9 +126,9 @@ class Trainer {
   std::int64_t episode_length_ = 0;
   MetricSums sums_;
   std::int64_t evaluated_step_ = 0, logged_step_ = 0, checkpoint_step_ = -1;  // -1: none of now
-  std::optional<EvaluationResult> evaluation_;  // of this step
-  double best_return_;                          // of all evaluations
-  double wall_seconds_before_ = 0;              // of former parts of the run
+  std::optional<EvaluationResult> evaluation_;                                // of this step
+  double best_return_;                                                        // of all evaluations
+  double wall_seconds_before_ = 0;  // of former parts of the run
 
   // For who watches; of no consequence.
   double recent_return_ = 0;
