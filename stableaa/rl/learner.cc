@@ -12,6 +12,7 @@
 
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/machine.h"
 #include "stableaa/base/npz.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/bellman/policy.h"
@@ -106,8 +107,11 @@ bool WorksAhead(const RunOptions& options) {
   return options.threads() > 1 && options.train.lookahead_updates > 0;
 }
 
+// No more than there are cores: OpenMP's threads wait for each other without sleeping, so that one
+// too many takes the time of all.
 int GradientThreads(const RunOptions& options) {
-  return WorksAhead(options) ? options.threads() - 1 : options.threads();
+  const int threads = std::min(options.threads(), CoreCount());
+  return WorksAhead(options) ? std::max(1, threads - 1) : threads;
 }
 
 // Every state that can be sampled, and some more.

@@ -440,8 +440,8 @@ void ExpectLikeStraightLearner(const RunOptions& options, int updates) {
 TEST(Learner, DoesWhatAStraightforwardOneDoes) {
   for (const Case& one : Cases()) {
     for (const int lookahead : {0, 1, 3}) {
-      // Several threads in the gradient itself are slow for networks so small: two cases will do.
-      const bool spread = one.name == "dqn" || one.name == "stable-update";
+      // Several threads in the gradient itself are slow for networks so small: one case will do.
+      const bool spread = one.name == "stable-update";
       for (const int threads : {1, 2, 3}) {
         if (threads - (lookahead > 0 ? 1 : 0) > 1 && !spread) continue;
         SCOPED_TRACE(one.name + ", lookahead " + std::to_string(lookahead) + ", threads " +
@@ -461,6 +461,7 @@ TEST(Learner, OfFramesGivesTheSameBytesForAnyNumberOfThreads) {
   for (const bool per_update : {false, true}) {
     std::vector<std::byte> expected;
     for (const int threads : {1, 2, 3}) {
+      if (threads == 3 && !per_update) continue;
       RunOptions options = SmallRun();
       options.agent.mixer = MixerKind::kStable;
       options.agent.backup = AgentBackup::kDouble;
@@ -471,7 +472,7 @@ TEST(Learner, OfFramesGivesTheSameBytesForAnyNumberOfThreads) {
       options.train.threads = threads;
       options.train.lookahead_updates = 2;
       TestRun run(options, FrameWorld());
-      for (int k = 0; k < 5; ++k) run.Update();
+      for (int k = 0; k < 4; ++k) run.Update();
       if (threads == 1) expected = run.Saved();
       EXPECT_EQ(run.Saved(), expected) << threads << " threads";
     }
@@ -517,22 +518,28 @@ TEST_F(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
                      std::to_string(stop));
         TestRun first(options);
         for (int k = 0; k < stop; ++k) first.Update();
-        const fs::path segments = directory_ / (one.name + std::to_string(lookahead * 100 + stop));
-        first.replay.SaveSegments(segments);
         ByteWriter out;
-        first.replay.Save(out);
         first.learner.Save(out);
-
         options.train.threads = lookahead > 0 ? 1 + stop % 2 : 1;
         TestRun second(options);
         for (int k = 0; k < stop % 4; ++k) second.Update();  // what is there before is forgotten
-        ByteReader in(out.bytes(), "checkpoint");
-        second.replay.Load(in, segments);
+        if (options.replay.prioritized) {
+          const fs::path segments = directory_ / std::to_string(stop);
+          first.replay.SaveSegments(segments);
+          ByteWriter state;
+          first.replay.Save(state);
+          ByteReader in(state.bytes(), "replay");
+          second.replay.Load(in, segments);
+          fs::remove_all(segments);
+          second.feeder = first.feeder;
+          second.step = first.step;
+        } else {  // the same steps make the same replay
+          while (second.step < first.step) second.Step();
+        }
+        ByteReader in(out.bytes(), "learner");
         second.learner.Load(in);
         in.ExpectEnd();
         EXPECT_EQ(second.Saved(), first.Saved());
-        second.feeder = first.feeder;
-        second.step = first.step;
         for (int k = stop; k < kUpdates; ++k) second.Update();
         ASSERT_EQ(second.Saved(), whole.Saved());
       }
@@ -609,6 +616,14 @@ TEST(Learner, ForgetsTheWindowWhenTheResidualGrows) {
   EXPECT_EQ(run.learner.counts().restarts, 1);
   EXPECT_EQ(run.learner.targets(), 1);
   EXPECT_EQ(run.learner.mixing().alpha, std::vector<double>{1});
+
+  // What counts is the smallest residual since then.
+  for (int k = 0; k < 90; ++k) run.Step();
+  for (int k = 0; k < 2; ++k) run.Update();
+  EXPECT_EQ(run.learner.counts().restarts, 1);
+  for (int k = 0; k < 90; ++k) run.Step(15);
+  for (int k = 0; k < 2; ++k) run.Update();
+  EXPECT_EQ(run.learner.counts().restarts, 2);
 }
 
 TEST(Learner, CountsHowOftenTheSafeguardChoseTheNewestNetwork) {

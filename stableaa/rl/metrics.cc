@@ -61,20 +61,19 @@ void MetricSums::Load(ByteReader& in) {
 RunLogs::RunLogs(const RunDirectory& directory, const Sizes& sizes)
     : metrics_(directory.metrics(), Checked(directory, sizes).metrics),
       episodes_(directory.episodes(), sizes.episodes),
-      events_(directory.events(), sizes.events) {
-  if (episodes_.size() == 0) {
-    episodes_.Append("episode,step,return,length,terminated,truncated\n");
+      events_(directory.events(), sizes.events) {}
+
+void RunLogs::Begin(const MetricRow& row) {
+  std::string line;
+  for (const auto& [column, value] : row.cells) {
+    line += fmt::format("{}{}", line.empty() ? "" : ",", column);
   }
+  metrics_.Append(line + '\n');
+  episodes_.Append("episode,step,return,length,terminated,truncated\n");
 }
 
 void RunLogs::Add(const MetricRow& row, std::int64_t step) {
   std::string line;
-  if (metrics_.size() == 0) {
-    for (const auto& [column, value] : row.cells) {
-      line += fmt::format("{}{}", line.empty() ? "" : ",", column);
-    }
-    line += '\n';
-  }
   bool first = true;
   std::vector<Scalar> scalars;
   for (const auto& [column, value] : row.cells) {

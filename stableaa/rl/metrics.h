@@ -74,7 +74,8 @@ class RunLogs {
   // BadInput, and none is changed, if one of them is shorter.
   RunLogs(const RunDirectory& directory, const Sizes& sizes);
 
-  // All rows of a run have the same columns; the first one of a new file writes them.
+  // Names the columns, in new files. All rows of a run have those of this one.
+  void Begin(const MetricRow& row);
   void Add(const MetricRow& row, std::int64_t step);
   void Add(const EpisodeRow& row);
   void Sync();

@@ -293,6 +293,7 @@ TEST_F(RunOptionsFile, ReadsBackToTheSame) {
     if (change.starts_with("train.env")) continue;
     all = Changed(all, change);
   }
+  all.replay.size = 12'345;  // more than agent.n_step
   all.train.seed = std::numeric_limits<std::uint64_t>::max();
   all.optimizer.learning_rate = 1.0 / 3;
   for (const RunOptions& options : {RunOptions(), Loaded("classic/acrobot", "raa"), all}) {
@@ -346,6 +347,7 @@ TEST(RunOptions, RefusesNonsenseByName) {
   refused("train.lookahead_updates", [](RunOptions& o) { o.train.lookahead_updates = 65; });
   refused("train.threads", [](RunOptions& o) { o.train.threads = -1; });
   refused("replay.size", [](RunOptions& o) { o.replay.size = 0; });
+  refused("replay.size", [](RunOptions& o) { o.replay.size = o.agent.n_step = 3; });
   refused("optimizer.learning_rate", [](RunOptions& o) { o.optimizer.learning_rate = -1; });
   refused("exploration.epsilon_end", [](RunOptions& o) { o.exploration.epsilon_end = 2; });
   refused("eval.episodes", [](RunOptions& o) { o.eval.episodes = 0; });

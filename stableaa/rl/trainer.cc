@@ -207,6 +207,7 @@ void Trainer::WriteDescription() const {
 
 void Trainer::Begin() {
   logs_ = std::make_unique<RunLogs>(directory_, RunLogs::Sizes{});
+  logs_->Begin(Row());
   environment_->Reset(options_.train.seed);
   layout_.Encode(environment_->observations(), 0, encoded_);
   replay_.Begin(encoded_);
@@ -278,14 +279,18 @@ void Trainer::Learn(std::int64_t step) {
   times_.gradient += after.gradient - before.gradient;
 }
 
-// With what helps to find out why.
+// With what helps to find out why, if there is room for it.
 void Trainer::EndDiverged(std::int64_t step, const std::string& why) const {
   const std::filesystem::path diagnosis = directory_.path() / "diverged.npz";
-  learner_.WriteDiagnosis(diagnosis);
-  throw WorkFailed(
-      fmt::format("training diverged in step {} (update {}): {}; {} has the batch, the "
-                  "values and the parameters",
-                  step, learner_.counts().updates + 1, why, diagnosis.string()));
+  std::string where;
+  try {
+    learner_.WriteDiagnosis(diagnosis);
+    where = fmt::format("; {} has the batch, the values and the parameters", diagnosis.string());
+  } catch (const Error& error) {
+    where = fmt::format("; {}", error.what());
+  }
+  throw WorkFailed(fmt::format("training diverged in step {} (update {}): {}{}", step,
+                               learner_.counts().updates + 1, why, where));
 }
 
 // No reader would take a file with them, and there is nothing to go on with.

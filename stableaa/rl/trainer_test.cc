@@ -103,7 +103,7 @@ TEST_F(TrainerTest, StopsAtAnyStepChangeNothing) {
     for (std::int64_t step = 0; step < options.train.steps; step += random.Integer(1, 25)) {
       RunTo(*trainer, step);
       trainer.reset();
-      trainer = Trainer::Resume(run, {.threads = static_cast<int>(random.Integer(1, 3))});
+      trainer = Trainer::Resume(run, {.threads = static_cast<int>(random.Integer(1, 2))});
       ASSERT_TRUE(trainer);
       EXPECT_EQ(trainer->step(), step);
     }
