@@ -29,16 +29,23 @@ namespace {
 const std::vector<Arguments>& Commands() {
   static const std::vector<Arguments> commands = {{},
                                                   {"bench"},
+                                                  {"bench", "act"},
                                                   {"bench", "anderson"},
                                                   {"bench", "env"},
                                                   {"bench", "nn"},
                                                   {"bench", "nn-check"},
+                                                  {"bench", "replay"},
+                                                  {"bench", "train"},
+                                                  {"bench", "update"},
                                                   {"config"},
                                                   {"config", "keys"},
                                                   {"config", "show"},
                                                   {"env"},
                                                   {"env", "list"},
                                                   {"env", "rollout"},
+                                                  {"eval"},
+                                                  {"play"},
+                                                  {"train"},
                                                   {"completion"},
                                                   {"completion", "bash"}};
   return commands;
@@ -87,8 +94,8 @@ TEST(Program, HelpListsEveryCommandThatIsTestedHere) {
 
 TEST(Program, ExamplesOfTheHelpAreAccepted) {
   for (const std::string arguments :
-       {"config show --set anderson.memory=8", "config keys --json", "completion bash",
-        "config show --set anderson.weights=stable", "env list --json",
+       {"config show --preset stable-aa", "config keys --json", "completion bash",
+        "config show --preset stable-aa --env minatar/breakout", "env list --json",
         "bench env minatar/breakout --seconds 0.05"}) {
     std::istringstream words(arguments);
     Arguments split;

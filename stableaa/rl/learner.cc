@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 
 #include "stableaa/base/binary_io.h"
@@ -469,11 +468,12 @@ void Learner::Load(ByteReader& in) {
     in.F32s(pending->batch.weights);
     const auto sample = static_cast<std::uint64_t>(per_update ? options_.agent.weights_batch() : 0);
     pending->sample_ids = LoadIds(in, sample);
-    try {
-      ReadPending(*pending);
-    } catch (const std::logic_error&) {  // the replay was asked for what it does not have
+    const auto is_there = [this](std::int64_t id) { return replay_.Holds(id); };
+    if (!std::ranges::all_of(pending->batch.ids, is_there) ||
+        !std::ranges::all_of(pending->sample_ids, is_there)) {
       throw in.Wrong("expected batches of transitions that the replay has");
     }
+    ReadPending(*pending);
     queue_.push_back(std::move(pending));
   }
 }

@@ -231,6 +231,10 @@ bool Replay::CanBeSampled(std::int64_t id) const {
   return id >= window_begin() && id < first_pending_ && RecordOf(id).action >= 0;
 }
 
+bool Replay::Holds(std::int64_t id) const {
+  return id >= first_id() && id < first_pending_ && RecordOf(id).action >= 0;
+}
+
 std::int64_t Replay::transitions() const { return transitions_; }
 std::int64_t Replay::states() const { return next_id_ - first_id(); }
 std::int64_t Replay::next_id() const { return next_id_; }
@@ -305,7 +309,7 @@ void Replay::Read(std::span<const std::int64_t> ids, ReplayBatch& batch) const {
 
 // All but the frames; the id of the next state.
 std::int64_t Replay::ReadReturn(std::int64_t id, ReplayBatch& batch) const {
-  if (id < first_id() || id >= first_pending_ || RecordOf(id).action < 0) {
+  if (!Holds(id)) {
     throw std::logic_error(fmt::format("Replay::Read: {} is not a transition", id));
   }
   double sum = 0;

@@ -114,6 +114,9 @@ class Replay {
   std::int64_t states() const;   // stored
   std::int64_t next_id() const;  // of the next state to come
 
+  // Whether Read takes it for a transition.
+  bool Holds(std::int64_t id) const;
+
   // Draws `count` ids, each transition equally likely, with replacement. Needs transitions() > 0.
   void SampleUniform(int count, RandomStream& random, std::vector<std::int64_t>& ids) const;
 
