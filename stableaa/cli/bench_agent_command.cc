@@ -15,7 +15,7 @@
 #include "stableaa/base/machine.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
-#include "stableaa/nn/network_benchmark.h"
+#include "stableaa/nn/network.h"
 #include "stableaa/rl/train_benchmark.h"
 #include "stableaa/rl/update_benchmark.h"
 
@@ -91,18 +91,16 @@ void RunAct(const AgentBench& bench) {
   const std::string family = Family(bench.network);
   const RunOptions options = Options(bench, EnvironmentOf(family));
   const std::string name = NetworkName(options, family);
-  const int actions = family == "nature" ? 18 : family == "minatar" ? 6 : 2;
-  const NetworkTiming timing = MeasureNetwork(NamedSpec(name, actions), NetworkPass::kAct,
-                                              {.batch = 1, .threads = bench.threads});
+  const double us = 1e6 * MeasureDecision(options, family);
   if (bench.json) {
-    const Json object = {{"preset", options.train.preset}, {"network", name},
-                         {"threads", bench.threads},       {"us_per_action", 1e3 * timing.ms},
-                         {"gflops", timing.gflops},        {"sgemm_gflops", timing.sgemm_gflops}};
+    const Json object = {{"preset", options.train.preset},
+                         {"network", name},
+                         {"threads", bench.threads},
+                         {"us_per_action", us}};
     fmt::print("{}\n", object.dump());
   } else {
-    fmt::print("{}, {}, threads: {}: {:.4g} us per action, {:.1f} of {:.1f} GFLOP/s\n",
-               options.train.preset, name, bench.threads, 1e3 * timing.ms, timing.gflops,
-               timing.sgemm_gflops);
+    fmt::print("{}, {}, threads: {}: {:.4g} us per decision\n", options.train.preset, name,
+               bench.threads, us);
   }
 }
 
@@ -188,6 +186,7 @@ void AddAgentBenchCommands(CLI::App& bench) {
   train_command->footer(
       "A run in a temporary directory, measured from step 1000 on, without evaluations and "
       "checkpoints.\n"
+      "What targets cost once replay and target networks are all there: 'bench update'.\n"
       "Example: stableaa bench train --preset dueling-dqn --env minatar/breakout\n");
   train_command->callback([train] { RunTrain(*train); });
 }

@@ -78,13 +78,13 @@ TEST(CommandBenchReplay, PrintsOneObjectPerCompression) {
 }
 
 TEST(CommandBenchAgent, BadValuesAreUsageErrors) {
-  for (const Arguments& arguments : std::vector<Arguments>{
-           {"bench", "update", "--network", "resnet"},
-           {"bench", "update", "--preset", "sarsa"},
-           {"bench", "train", "--seconds", "0"},
-           {"bench", "train", "--env", "classic/pendulum"},
-           {"bench", "act", "--threads", "0"},
-           {"bench", "replay", "--frames", "0"}}) {
+  for (const Arguments& arguments :
+       std::vector<Arguments>{{"bench", "update", "--network", "resnet"},
+                              {"bench", "update", "--preset", "sarsa"},
+                              {"bench", "train", "--seconds", "0"},
+                              {"bench", "train", "--env", "classic/pendulum"},
+                              {"bench", "act", "--threads", "0"},
+                              {"bench", "replay", "--frames", "0"}}) {
     EXPECT_EQ(Stableaa(arguments).exit_code, 2) << arguments[2];
   }
 }

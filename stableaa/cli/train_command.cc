@@ -12,6 +12,7 @@
 #include "stableaa/base/error.h"
 #include "stableaa/base/interrupt.h"
 #include "stableaa/base/log.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/program.h"
@@ -41,6 +42,12 @@ RunOptions Options(TrainFlags flags) {
   Settings settings;
   Config config;
   Describe(config, settings);
+  for (const std::string& assignment : flags.settings.overrides) {
+    if (assignment.starts_with("anderson.")) {
+      throw BadInput(fmt::format("--set {}: a run has no such key; agent.* are the agent's",
+                                 Shorten(assignment)));
+    }
+  }
   // A run always has an environment and a preset, so their defaults count as chosen.
   const TrainOptions chosen = flags.settings.Resolve().run.train;
   flags.settings.env = chosen.env;
@@ -136,7 +143,8 @@ void AddTrainCommand(CLI::App& program) {
     resume->excludes(train->get_option(fixed));
   }
   train->footer(
-      "Ctrl-C makes a checkpoint and ends; a second one ends at once. Nothing saved is ever lost, "
+      "Ctrl-C makes a checkpoint and ends, exit code 0; a second one ends at once. Nothing saved "
+      "is ever lost, "
       "and a\n"
       "run that was stopped or killed goes on to the same result as one that was not.\n"
       "Example: stableaa train --preset stable-aa --env minatar/breakout --steps 200000 --seed 3\n"

@@ -59,7 +59,8 @@ void Describe(Config& config, AgentOptions& options) {
                 "their mean, or mixing weights by the rule named.");
   config.Real("agent.omega", &options.omega, {.at_least = 0, .at_most = 1e6},
               "Inverse temperature of mellowmax and boltzmann, in 1/reward, and of the policies "
-              "max-entropy and softmax. Larger is closer to max.");
+              "max-entropy and softmax. Larger is closer to max. dynamic-boltzmann: c of c t^2, t "
+              "the number of the present target network.");
   config.Int("agent.targets", &options.targets, {1, 64},
              "m, the target networks that average, anderson, raa and stable mix. Fewer until so "
              "many exist.");

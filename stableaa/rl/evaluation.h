@@ -28,7 +28,7 @@ struct EvaluationOptions {
   std::int64_t episodes = 10;
   double epsilon = 0.01;
   int parallel = 10;
-  std::optional<EnvironmentOptions::Protocol> protocol;  // of Atari; none: that of training
+  std::optional<EnvironmentOptions::Protocol> protocol = {};  // of Atari; none: that of training
 };
 
 void Describe(Config& config, EvaluationOptions& options);

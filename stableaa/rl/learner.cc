@@ -106,17 +106,17 @@ bool WorksAhead(const RunOptions& options) {
   return options.threads() > 1 && options.train.lookahead_updates > 0;
 }
 
-// No more than there are cores: OpenMP's threads wait for each other without sleeping, so that one
-// too many takes the time of all.
-int GradientThreads(const RunOptions& options) {
-  const int threads = std::min(options.threads(), CoreCount());
-  return WorksAhead(options) ? std::max(1, threads - 1) : threads;
+// OpenMP's threads wait for each other without sleeping, so that one more than there are cores
+// takes the time of all; and what small networks gain from a second one is lost in the waiting.
+int GradientThreads(const RunOptions& options, const Plan& plan) {
+  constexpr double kWorthSharing = 2e8;  // multiplications and additions: some 5 ms
+  const double work = options.train.batch * (plan.multiply_adds + plan.backward_multiply_adds);
+  const int threads = std::min(options.threads(), CoreCount()) - (WorksAhead(options) ? 1 : 0);
+  return work < kWorthSharing ? 1 : std::max(1, threads);
 }
 
-// Every state that can be sampled, and some more.
-std::int64_t CachedStates(const RunOptions& options) {
-  return options.replay.size + Learner::ReplayReserve(options);
-}
+// Every state that can be sampled.
+std::int64_t CachedStates(const RunOptions& options) { return options.replay.size; }
 
 }  // namespace
 
@@ -130,7 +130,8 @@ std::int64_t Learner::ReplayReserve(const RunOptions& options) {
 std::uint64_t Learner::EstimateBytes(const RunOptions& options, const Plan& plan) {
   const std::uint64_t copies = 3 + (options.optimizer.kind != OptimizerKind::kRmsprop ? 1 : 0);
   return sizeof(float) * plan.parameters * copies +
-         NetworkBytes(plan, {.batch = options.train.batch, .threads = GradientThreads(options)}) +
+         NetworkBytes(plan,
+                      {.batch = options.train.batch, .threads = GradientThreads(options, plan)}) +
          TargetNetworks::Bytes(plan, options.agent.window(), CachedStates(options));
 }
 
@@ -144,9 +145,9 @@ Learner::Learner(const RunOptions& options, std::shared_ptr<const Plan> plan,
       weights_random_(options.train.seed, "weights"),
       online_(plan_),
       gradients_(plan_),
-      network_(CompileNetwork(plan_,
-                              {.batch = options.train.batch, .threads = GradientThreads(options)})),
-      optimizer_(plan_, options.optimizer, GradientThreads(options)),
+      network_(CompileNetwork(
+          plan_, {.batch = options.train.batch, .threads = GradientThreads(options, *plan_)})),
+      optimizer_(plan_, options.optimizer, GradientThreads(options, *plan_)),
       networks_(plan_, layout, options.agent.window(), CachedStates(options)),
       mixer_(options.agent),
       fitter_(options.agent),
@@ -156,9 +157,9 @@ Learner::Learner(const RunOptions& options, std::shared_ptr<const Plan> plan,
   networks_.Begin(online_);
   mixing_.eta = options.agent.eta;
   if (options.agent.backup == AgentBackup::kDouble) {
-    chooser_ = CompileNetwork(
-        plan_,
-        {.batch = options.train.batch, .threads = GradientThreads(options), .training = false});
+    chooser_ = CompileNetwork(plan_, {.batch = options.train.batch,
+                                      .threads = GradientThreads(options, *plan_),
+                                      .training = false});
   }
   const auto batch = static_cast<std::size_t>(options.train.batch);
   outputs_.resize(batch * static_cast<std::size_t>(plan_->outputs()));
@@ -181,6 +182,7 @@ UpdateReport Learner::Update(std::int64_t step) {
   FillQueue(step);
   Pending& pending = *queue_.front();
   const Stopwatch targets_watch;
+  HandOver();
   current_ = &pending;
   Await(pending);
   if (options_.agent.mixes() && options_.agent.weights.refresh == WeightRefresh::kUpdate) {
@@ -208,12 +210,15 @@ UpdateReport Learner::Update(std::int64_t step) {
   return report;
 }
 
-// Draws what is missing, and hands over all that the present target networks are for.
 void Learner::FillQueue(std::int64_t step) {
   const Stopwatch watch;
   const auto length = static_cast<std::size_t>(options_.train.lookahead_updates) + 1;
   while (queue_.size() < length) queue_.push_back(Draw(step));
   times_.sampling += watch.Seconds();
+}
+
+// To the thread that works ahead: all that the present target networks are for.
+void Learner::HandOver() {
   if (!ahead_) return;
   for (const auto& pending : queue_) {
     if (pending->handed_over || pending->update > next_shift()) continue;
@@ -323,7 +328,7 @@ void Learner::Shift() {
   networks_.Push(online_);
   ++counts_.shifts;
   const AgentOptions& agent = options_.agent;
-  if (agent.restart == WindowRestart::kInterval &&
+  if (agent.restart == WindowRestart::kInterval && agent.window() > 1 &&
       counts_.updates - restarted_at_ >= agent.restart_interval_updates) {
     networks_.KeepNewest();
     restarted_at_ = counts_.updates;

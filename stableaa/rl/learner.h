@@ -65,7 +65,7 @@ class Learner {
   static std::uint64_t EstimateBytes(const RunOptions& options, const Plan& plan);
 
   // One update in step `step` of the run (for the schedule of importance weights). Throws
-  // WorkFailed if the numbers are no longer finite; the online network is then as it was before.
+  // WorkFailed if a value, a target or the loss is not finite.
   UpdateReport Update(std::int64_t step);
 
   const Parameters& online() const { return online_; }
@@ -98,6 +98,7 @@ class Learner {
   std::unique_ptr<Pending> Draw(std::int64_t step);
   void ReadPending(Pending& pending) const;
   void FillQueue(std::int64_t step);
+  void HandOver();
   void EvaluateFrozen(Pending& pending);
   void Await(Pending& pending);
   std::span<const int> OnlineBest(const Pending& pending);

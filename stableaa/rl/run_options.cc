@@ -50,7 +50,7 @@ void Describe(Config& config, RunOptions& options) {
   config.Int("train.steps", &train.steps, {0, kMaxSteps},
              "Steps of the environment (Atari: 4 frames each) in the whole run.");
   config.Int("train.batch", &train.batch, {1, 65536}, "Transitions per update.");
-  config.Int("train.update_interval_steps", &train.update_interval_steps, {1, kMaxSteps},
+  config.Int("train.update_interval_steps", &train.update_interval_steps, {1, 1'000'000},
              "Steps of the environment per update.");
   config.Int("train.lookahead_updates", &train.lookahead_updates, {0, 64},
              "Batches are drawn so many updates before they are used, so that another thread can "

@@ -6,6 +6,7 @@
 
 #include "stableaa/base/config.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/rl/observation_layout.h"
 
@@ -52,13 +53,19 @@ fs::path FindWeights(const SavedAgentSource& source) {
   return WeightsOfRun(source);
 }
 
-RunOptions FindOptions(const SavedAgentSource& source) {
-  const bool is_run = IsDirectory(source.path);
-  if (!is_run && !source.env) {
-    throw BadInput(fmt::format(
-        "{}: weights alone do not tell their environment: give --env, such as minatar/breakout",
-        source.path.string()));
+// Of a file of weights: as asked for, or as `train` has noted there.
+std::string EnvironmentOfFile(const SavedAgentSource& source, const WeightsMetadata& metadata) {
+  if (source.env) return *source.env;
+  if (const auto noted = metadata.find("stableaa.env"); noted != metadata.end()) {
+    return noted->second;
   }
+  throw BadInput(fmt::format(
+      "{}: these weights do not tell their environment: give --env, such as minatar/breakout",
+      source.path.string()));
+}
+
+RunOptions FindOptions(const SavedAgentSource& source, const WeightsMetadata& metadata) {
+  const bool is_run = IsDirectory(source.path);
   RunOptions options;
   if (is_run) {
     options = ReadRunOptions(source.path / "config.toml");
@@ -66,8 +73,16 @@ RunOptions FindOptions(const SavedAgentSource& source) {
   }
   Config config;
   Describe(config, options);
-  if (!is_run) LoadPreset(config, *source.env, "");
-  for (const std::string& setting : source.settings) config.Set(setting);
+  if (!is_run) LoadPreset(config, EnvironmentOfFile(source, metadata), "");
+  for (const std::string& setting : source.settings) {
+    if (!setting.starts_with("eval.") && !setting.starts_with("env.")) {
+      throw BadInput(
+          fmt::format("--set {}: expected a key eval.* or env.*; the others are about "
+                      "training",
+                      Shorten(setting)));
+    }
+    config.Set(setting);
+  }
   options.Validate();
   return options;
 }
@@ -95,8 +110,8 @@ EnvironmentOptions EvaluationEnvironment(const RunOptions& options) {
 
 SavedAgent::SavedAgent(const SavedAgentSource& source)
     : weights_file_(FindWeights(source)),
-      options_(FindOptions(source)),
-      weights_(ReadWeights(weights_file_)) {}
+      weights_(ReadWeights(weights_file_)),
+      options_(FindOptions(source, weights_.metadata)) {}
 
 std::unique_ptr<Environment> SavedAgent::MakeEnvironment(int num_envs, bool render) const {
   EnvironmentOptions options = EvaluationEnvironment(options_);

@@ -6,7 +6,7 @@
 //   Evaluate(*environment, *actor, agent.parameters(), ...);
 //
 // A run is a directory with config.toml and weights/{latest,best}.safetensors. A file of weights
-// alone will do where the environment is given.
+// alone will do: `train` notes the environment in it, and it can be given.
 #ifndef STABLEAA_RL_SAVED_AGENT_H_
 #define STABLEAA_RL_SAVED_AGENT_H_
 
@@ -32,8 +32,8 @@ struct SavedAgentSource {
 
   std::filesystem::path path;              // of a run, or of a .safetensors file
   Weights weights = Weights::kLatest;      // of a run
-  std::optional<std::string> env = {};     // instead of the run's; needed for a file
-  std::vector<std::string> settings = {};  // key=value, over the run's configuration
+  std::optional<std::string> env = {};     // instead of the run's or the file's
+  std::vector<std::string> settings = {};  // key=value of eval.* and env.*
 };
 
 class SavedAgent {
@@ -56,8 +56,8 @@ class SavedAgent {
   void CheckFit(const EnvironmentSpec& spec) const;
 
   std::filesystem::path weights_file_;
-  RunOptions options_;
   WeightsFile weights_;
+  RunOptions options_;
 };
 
 }  // namespace stableaa

@@ -28,7 +28,10 @@ BackupKind OperatorOf(AgentBackup backup) {
 }
 
 std::vector<double> Candidates(const AgentOptions& options) {
-  if (options.weights.eta == EtaChoice::kFixed) return {options.eta};
+  // Weights without a penalty have nothing to choose.
+  if (options.weights.eta == EtaChoice::kFixed || options.mixer == MixerKind::kAnderson) {
+    return {options.eta};
+  }
   return {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10};
 }
 
@@ -201,7 +204,14 @@ Mixing TargetMixer::FitWeights(const ReplayBatch& sample, const FrozenValues& va
   mixing.condition = weights.condition;
   mixing.gain = weights.gain;
   mixing.fallback = options_.weights.safeguard && !(mixing.gain_held_out < 1);
-  if (!mixing.fallback) mixing.alpha = weights.alpha;
+  if (mixing.fallback) {  // those weights are not in force
+    mixing.gain = 1;
+    mixing.tau_norm = 0;
+    mixing.lambda = 0;
+    mixing.condition = 1;
+  } else {
+    mixing.alpha = weights.alpha;
+  }
   return mixing;
 }
 
@@ -227,8 +237,7 @@ void TargetMixer::Targets(const ReplayBatch& batch, const FrozenValues& values,
       next = NextValue(mean_, best);
     } else if (discount != 0) {
       for (std::size_t i = 0; i < m; ++i) {
-        // A network without weight is not asked: its value may be anything.
-        if (mixing.alpha[i] != 0) {
+        if (mixing.alpha[i] != 0) {  // after a fallback most are
           next += mixing.alpha[i] * NextValue(values.Of(i, places.next[j]), best);
         }
       }

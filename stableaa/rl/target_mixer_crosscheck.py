@@ -133,17 +133,18 @@ def expected_weights(problem, e, differences):
     if m == 1:
         return result
     half = n // 2
-    etas = [problem.eta] if problem.eta_choice == "fixed" else CANDIDATES
+    chooses = problem.eta_choice == "auto" and problem.mixer != "anderson"
+    etas = CANDIDATES if chooses else [problem.eta]
     norms = [np.linalg.norm(e[half:] @ alpha_of(problem, eta, e[:half], differences[:half])[0])
              for eta in etas]
     result["eta"] = etas[int(np.argmin(norms))]
     result["gain_held_out"] = min(norms) / np.linalg.norm(e[half:, -1])
     used = half if problem.safeguard or problem.eta_choice == "auto" else n
-    alpha, result["lambda"] = alpha_of(problem, result["eta"], e[:used], differences[:used])
-    result["tau_norm"] = np.linalg.norm(np.cumsum(alpha)[:-1])
-    result["gain"] = np.linalg.norm(e[:used] @ alpha) / np.linalg.norm(e[:used, -1])
     result["fallback"] = bool(problem.safeguard and result["gain_held_out"] >= 1)
     if not result["fallback"]:
+        alpha, result["lambda"] = alpha_of(problem, result["eta"], e[:used], differences[:used])
+        result["tau_norm"] = np.linalg.norm(np.cumsum(alpha)[:-1])
+        result["gain"] = np.linalg.norm(e[:used] @ alpha) / np.linalg.norm(e[:used, -1])
         result["alpha"] = alpha
     return result
 

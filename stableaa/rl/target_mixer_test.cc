@@ -508,6 +508,10 @@ TEST(TargetMixerWeights, FallBackOnTheNewestExactlyWhereTheHeldOutResidualIsNotL
       const bool expected = NaiveHeldOutGain(options, options.eta, problem, 1) >= 1;
       EXPECT_EQ(mixing.fallback, expected);
       fallbacks += expected ? 1 : 0;
+      if (expected) {
+        EXPECT_EQ(mixing.gain, 1);
+        EXPECT_EQ(mixing.tau_norm, 0);
+      }
       const Window half = NaiveWindow(options, problem, 1, 0, problem.n / 2);
       ExpectNear(mixing.alpha, expected ? Newest(m) : NaiveWeights(kind, options.eta, half).alpha,
                  1e-6);

@@ -4,9 +4,8 @@
 //   q_values      steps × actions, float32
 //   actions       steps, int32
 //   rewards       steps, float64
-//   terminated    steps, uint8: this step ended the episode; where a lost life does so, the game
-//   may
-//                 go on in the next row
+//   terminated    steps, uint8: this step ended the episode (where a lost life does so, the game
+//                 may go on in the next row)
 //   truncated     steps, uint8: this step was the last before the episode was cut
 //   game          steps, int64, from 0
 //

@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <limits>
+#include <functional>
 #include <string>
 
 #include "stableaa/base/error.h"
+#include "stableaa/base/interrupt.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/rl/trainer.h"
 
@@ -53,11 +54,16 @@ TrainTiming MeasureTraining(const RunOptions& options, double seconds) {
 
   const TemporaryDirectory directory;
   const std::unique_ptr<Trainer> trainer = Trainer::Start(directory.path() / "run", run);
-  trainer->Run({.stop = [&] { return trainer->step() >= kWarmUpSteps; }});
+  const InterruptGuard interrupt;  // the directory goes away
+  const auto run_until = [&](const std::function<bool()>& enough) {
+    trainer->Run({.stop = [&] { return enough() || interrupt.requested(); }});
+    interrupt.ThrowIfRequested();
+  };
+  run_until([&] { return trainer->step() >= kWarmUpSteps; });
   const TrainTimes before = trainer->times();
   const std::int64_t steps_before = trainer->step();
   const Stopwatch watch;
-  trainer->Run({.stop = [&] { return watch.Seconds() >= seconds; }});
+  run_until([&] { return watch.Seconds() >= seconds; });
   const TrainTimes& after = trainer->times();
 
   // The checkpoint that Run ends with belongs to stopping, not to the loop.

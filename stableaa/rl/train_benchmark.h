@@ -14,7 +14,8 @@ struct TrainTiming {
 
 // A real run in a temporary directory, without evaluations and checkpoints, that learns from its
 // first thousand steps on and explores as it would at its end; timed for about `seconds` after
-// that.
+// that. Its replay and its window of target networks are then as full as such a run's: how much
+// targets cost when both are full, MeasureUpdate tells (update_benchmark.h).
 TrainTiming MeasureTraining(const RunOptions& options, double seconds = 10);
 
 }  // namespace stableaa

@@ -289,14 +289,14 @@ void Trainer::EndDiverged(std::int64_t step, const std::string& why) const {
   } catch (const Error& error) {
     where = fmt::format("; {}", error.what());
   }
-  throw WorkFailed(fmt::format("training diverged in step {} (update {}): {}{}", step,
-                               learner_.counts().updates + 1, why, where));
+  throw WorkFailed(fmt::format("training diverged in step {}, after {} updates: {}{}", step,
+                               learner_.counts().updates, why, where));
 }
 
 // No reader would take a file with them, and there is nothing to go on with.
 void Trainer::RequireFiniteWeights() const {
   for (const float weight : learner_.online().block()) {
-    if (!std::isfinite(weight)) EndDiverged(step_, fmt::format("a weight is {}", weight));
+    if (!std::isfinite(weight)) EndDiverged(step_, fmt::format("a weight has become {}", weight));
   }
 }
 
@@ -389,7 +389,8 @@ MetricRow Trainer::Row() {
   row.Add("loss", sums_.loss.Mean());
   row.Add("td_abs", sums_.td_abs.Mean());
   row.Add("q_mean", sums_.q_mean.Mean());
-  row.Add("targets", learner_.targets());
+  // Of the weights in force; right after a shift those may still be of the former window.
+  row.Add("targets", mixes ? number(std::ssize(mixing.alpha)) : number(learner_.targets()));
   row.Add("gain", if_mixing(mixing.gain));
   row.Add("gain_held_out", if_mixing(mixing.gain_held_out));
   row.Add("residual", if_mixing(mixing.residual));

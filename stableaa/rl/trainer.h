@@ -1,8 +1,8 @@
 // Training: environment, replay and learner in one loop, and all that makes a run of it: logs,
 // evaluations, checkpoints.
 //
-//   Trainer trainer = Trainer::Start("runs/a", options);   // or Trainer::Resume("runs/a")
-//   trainer.Run({.stop = [] { return false; }});
+//   const auto trainer = Trainer::Start("runs/a", options);   // or Trainer::Resume("runs/a")
+//   trainer->Run();
 //
 // A run is a function of its options: the same ones give the same bytes in metrics.csv,
 // episodes.csv (wall_ columns aside) and the weights, on the same kind of processor, whatever the

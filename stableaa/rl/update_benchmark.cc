@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "stableaa/base/error.h"
+#include "stableaa/base/median.h"
+#include "stableaa/base/random.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/sgemm.h"
+#include "stableaa/rl/actor.h"
 #include "stableaa/rl/learner.h"
 #include "stableaa/rl/replay_benchmark.h"
 
@@ -105,6 +109,33 @@ UpdateTiming MeasureUpdate(const RunOptions& options, const std::string& network
           .sampling_share = parts.sampling / timed / per_update,
           .targets_share = (parts.targets / timed + shift_seconds) / per_update,
           .gradient_share = parts.gradient / timed / per_update};
+}
+
+double MeasureDecision(const RunOptions& options, const std::string& network) {
+  constexpr double kSeconds = 1;
+  const EnvironmentSpec spec = SpecOf(network);
+  const ObservationLayout layout(spec);
+  const auto plan = std::make_shared<const Plan>(
+      MakePlan(AgentNetwork(options.agent, layout.input(), spec.action.n)));
+  Actor actor(plan, layout, options.exploration.policy, options.agent.omega, 1, options.threads());
+  RandomStream random(1, "decisions");
+  Parameters parameters(plan);
+  parameters.Initialise(random);
+  const std::vector<std::uint8_t> bytes(spec.observation.size(), 1);
+  const std::vector<float> floats(spec.observation.size(), 0.5F);
+  Observations seen;
+  if (spec.observation.type == ElementType::kFloat) {
+    seen.floats = floats;
+  } else {
+    seen.bytes = bytes;
+  }
+  std::vector<double> seconds;
+  for (const Stopwatch total; total.Seconds() < kSeconds;) {
+    const Stopwatch watch;
+    actor.Act(parameters, seen, 0, random);
+    seconds.push_back(watch.Seconds());
+  }
+  return Median(seconds);
 }
 
 }  // namespace stableaa

@@ -34,6 +34,9 @@ struct UpdateBenchmark {
 UpdateTiming MeasureUpdate(const RunOptions& options, const std::string& network,
                            const UpdateBenchmark& benchmark = {});
 
+// Seconds of one decision: encoding an observation, the network, the policy. Median.
+double MeasureDecision(const RunOptions& options, const std::string& network);
+
 // The environment whose family has the defaults for a network: "minatar/breakout" for "minatar".
 std::string EnvironmentOf(const std::string& network);
 

@@ -35,9 +35,7 @@ TEST(UpdateBenchmark, HitsGrowWithTheLifeOfTheTargetNetworks) {
   EXPECT_NEAR(often.sampling_share + often.targets_share + often.gradient_share, 1, 0.1);
 }
 
-TEST(UpdateBenchmark, OtherNetworksAreBadInput) {
-  EXPECT_THROW(EnvironmentOf("resnet"), Error);
-}
+TEST(UpdateBenchmark, OtherNetworksAreBadInput) { EXPECT_THROW(EnvironmentOf("resnet"), Error); }
 
 TEST(TrainBenchmark, SharesSumToOne) {
   RunOptions options = Options("dqn", "classic/cartpole");
