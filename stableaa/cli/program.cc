@@ -11,6 +11,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "stableaa/base/error.h"
@@ -122,6 +123,8 @@ int RunProgram(int argc, char** argv) {
     return exit_code;
   } catch (const Error& error) {
     return Fail(error.exit_code(), error.what());
+  } catch (const std::system_error& error) {  // of fmt::print, where stdout takes no more
+    return Fail(1, SystemError("cannot write the output", error.code().value()).what());
   } catch (const std::bad_alloc&) {
     return Fail(1, "out of memory");
   } catch (const std::exception& error) {
