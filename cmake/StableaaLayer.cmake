@@ -57,7 +57,8 @@ endfunction()
 function(stableaa_test_program program)
   cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${program} EXCLUDE_FROM_ALL ${arg_SOURCES})
-  target_compile_options(${program} PRIVATE ${STABLEAA_WARNINGS})
+  # What is tested is optimised, the tests need not be: they compile faster.
+  target_compile_options(${program} PRIVATE ${STABLEAA_WARNINGS} -O1)
   target_link_libraries(${program} PRIVATE ${arg_LINKS})
   set_target_properties(${program} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
