@@ -14,6 +14,22 @@ constexpr int kSyncSample = 1024;
 // Without a penalty, directions that only the noise of the sample tells apart are left out.
 constexpr double kVanillaRankTolerance = 1e-6;
 
+NetworkSpec OwnNetwork(const std::string& layers, const InputSpec& input, int actions,
+                       bool dueling) {
+  const Shape& shape = input.shape;
+  const std::string first = input.is_vector()
+                                ? fmt::format("vector({})", shape.size())
+                                : fmt::format("frames({}, {}, {}, {})", shape.channels,
+                                              shape.height, shape.width, input.divisor);
+  const std::string head = dueling ? fmt::format("dueling{{linear(1) | linear({})}}", actions)
+                                   : fmt::format("linear({})", actions);
+  try {
+    return ParseSpec(fmt::format("{} {} {}", first, layers, head));
+  } catch (const Error& error) {
+    throw BadInput(fmt::format("network.layers: {}", error.what()));
+  }
+}
+
 }  // namespace
 
 int AgentOptions::weights_batch() const {
@@ -108,6 +124,9 @@ void Describe(Config& config, AgentOptions& options) {
               "Where the Huber loss turns from square to line.");
   config.List("network.hidden", &options.hidden, {.at_least = 1, .at_most = 65536},
               "Units of each hidden layer of the network for vectors (classic control).");
+  config.Text("network.layers", &options.layers,
+              "Layers before the head, instead of the usual ones, as docs/networks.md writes them: "
+              "conv(16, 8, 4) relu conv(32, 4, 2) relu flatten linear(256) relu.");
 }
 
 void AgentOptions::Validate() const {
@@ -124,6 +143,7 @@ void AgentOptions::Validate() const {
 
 NetworkSpec AgentNetwork(const AgentOptions& options, const InputSpec& input, int actions) {
   const bool dueling = options.head == HeadKind::kDueling;
+  if (!options.layers.empty()) return OwnNetwork(options.layers, input, actions, dueling);
   if (input.is_vector()) {
     std::vector<int> hidden;
     for (const double units : options.hidden) hidden.push_back(static_cast<int>(units));

@@ -4,6 +4,7 @@
 #define STABLEAA_RL_AGENT_OPTIONS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "stableaa/anderson/weights.h"
@@ -69,6 +70,7 @@ struct AgentOptions {
   LossKind loss = LossKind::kSquared;
   double huber_delta = 1;
   std::vector<double> hidden = {128, 128};  // key network.hidden; of vectors' networks
+  std::string layers = {};                  // key network.layers; empty: the usual ones
 
   // Throws BadInput.
   void Validate() const;
@@ -86,8 +88,9 @@ struct AgentOptions {
 
 void Describe(Config& config, AgentOptions& options);
 
-// The network for observations of `input`: Nature's for 84×84 frames, MinAtar's for other frames
-// that it fits, a multi-layer perceptron for vectors.
+// The network for observations of `input`: options.layers and the head; without them Nature's for
+// 84×84 frames, MinAtar's for small ones, a multi-layer perceptron for vectors. Throws BadInput for
+// layers that make no sense or do not fit.
 NetworkSpec AgentNetwork(const AgentOptions& options, const InputSpec& input, int actions);
 
 }  // namespace stableaa

@@ -174,5 +174,36 @@ TEST(AgentNetwork, FitsFramesOfAnySizeThatIsLargeEnough) {
   }
 }
 
+TEST(AgentNetworks, OwnLayersStandBeforeTheHead) {
+  AgentOptions options;
+  options.layers = "conv(16, 8, 4) relu flatten linear(32) relu";
+  const InputSpec input = FrameInput(4, 84, 84, 255);
+  EXPECT_EQ(AgentNetwork(options, input, 6),
+            ParseSpec("frames(4, 84, 84, 255) conv(16, 8, 4) relu flatten linear(32) relu "
+                      "linear(6)"));
+  options.head = HeadKind::kDueling;
+  EXPECT_EQ(AgentNetwork(options, input, 6),
+            ParseSpec("frames(4, 84, 84, 255) conv(16, 8, 4) relu flatten linear(32) relu "
+                      "dueling{linear(1) | linear(6)}"));
+  options.layers = "linear(8) tanh";
+  EXPECT_EQ(AgentNetwork(options, VectorInput(3), 2),
+            ParseSpec("vector(3) linear(8) tanh dueling{linear(1) | linear(2)}"));
+}
+
+TEST(AgentNetworks, OwnLayersThatDoNotFitAreBadInputThatNamesTheKey) {
+  AgentOptions options;
+  for (const std::string layers : {"conv(16, 99, 4) relu flatten", "linear(", "linear(8) linear(0)",
+                                   "frames(1, 2, 3, 4)", "dueling{linear(1) | linear(2)}"}) {
+    options.layers = layers;
+    try {
+      (void)AgentNetwork(options, FrameInput(4, 84, 84, 255), 6);
+      ADD_FAILURE() << layers;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
+      EXPECT_TRUE(std::string(error.what()).starts_with("network.layers: ")) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stableaa

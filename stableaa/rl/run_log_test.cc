@@ -215,7 +215,8 @@ TEST_F(RunLogOnSmallDisk, AFullDiskLeavesTheFileAsItWasAndSpaceMadeIsUsed) {
 
 TEST_F(RunLogOnSmallDisk, LinesAppendedUntilTheDiskIsFullAreWhole) {
   RunLog log(Path("a.csv"), 0);
-  const std::string line = std::string(999, 'l') + "\n";
+  std::string line(1000, 'l');
+  line.back() = '\n';
   MessageOf(kWorkFailed, [&] {
     while (true) log.Append(line);
   });
