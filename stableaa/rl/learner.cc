@@ -123,8 +123,8 @@ std::int64_t CachedStates(const RunOptions& options) { return options.replay.siz
 std::int64_t Learner::ReplayReserve(const RunOptions& options) {
   // A step adds one state, and another one where an episode ends; some more so that the states
   // themselves and those of their returns are there.
-  return 2 * (options.train.lookahead_updates + 1) * options.train.update_interval_steps +
-         options.agent.n_step + 64;
+  const std::int64_t batches = options.train.lookahead_updates + 1;
+  return 2 * batches * options.train.update_interval_steps + options.agent.n_step + 64;
 }
 
 std::uint64_t Learner::EstimateBytes(const RunOptions& options, const Plan& plan) {

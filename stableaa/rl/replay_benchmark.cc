@@ -21,7 +21,8 @@ constexpr int kEpisodeSteps = 1000;
 using Frame = std::array<std::uint8_t, kPictureShape.frame_bytes>;
 
 void Paint(Frame& frame, int x, int y, std::uint8_t gray) {
-  frame[static_cast<std::size_t>(y * kSide + x)] = gray;
+  const int place = y * kSide + x;
+  frame[static_cast<std::size_t>(place)] = gray;
 }
 
 // Bands of gray, bricks in the upper part and some dirt below.

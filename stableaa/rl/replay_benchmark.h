@@ -13,7 +13,7 @@ namespace stableaa {
 // Fills a replay with `states` states of a game that only looks like one of Atari: sprites that
 // move over a background that does not, and a score that changes now and then. The same pictures
 // each time.
-inline constexpr FrameShape kPictureShape = {.stack = 4, .frame_bytes = 84 * 84};
+inline constexpr FrameShape kPictureShape = {.stack = 4, .frame_bytes = std::size_t{84} * 84};
 void PlayPictures(std::int64_t states, Replay& replay);
 
 // The same with an environment under random actions, the first of its batch. The replay is for the
