@@ -27,8 +27,8 @@ namespace {
 
 void AddSteps(TensorboardLog& log, int part, std::int64_t first, std::int64_t last) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  constexpr std::array<double, 8> kOdd = {kInfinity, -kInfinity, std::nan(""), 0,
-                                          -0.0,      1e300,      1e-50,        0.1};
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::array<double, 8> kOdd = {kInfinity, -kInfinity, kNaN, 0, -0.0, 1e300, 1e-50, 0.1};
   for (std::int64_t i = first; i <= last; ++i) {
     const auto x = static_cast<double>(i);
     log.Add(10 * i, 1.7e9 + 0.5 * x,
@@ -65,7 +65,7 @@ void WriteArrays(const std::filesystem::path& path) {
   out.Add("doubles", {5, 7}, Range<double>(35, 0.1));
   out.Add("ints", {9}, Range<std::int32_t>(9, -4));
   out.Add("longs", {3, 1}, Range<std::int64_t>(3, std::int64_t{1} << 60));
-  out.Add("scalar", {}, std::vector<double>{std::nan("")});
+  out.Add("scalar", {}, std::vector<double>{kNaN});
   out.Add("empty", {0}, std::vector<float>());
   out.Add("empty rows", {4, 0, 2}, std::vector<std::int64_t>());
   out.Add("names/\u03b3", {1}, std::vector<float>{0.99f});

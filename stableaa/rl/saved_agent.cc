@@ -27,8 +27,8 @@ bool Exists(const fs::path& path) {
 }
 
 fs::path WeightsOfRun(const SavedAgentSource& source) {
-  const fs::path folder = source.path / "weights";
-  const fs::path latest = folder / "latest.safetensors", best = folder / "best.safetensors";
+  fs::path latest = source.path / "weights" / "latest.safetensors";
+  fs::path best = source.path / "weights" / "best.safetensors";
   if (source.weights != Weights::kLatest && Exists(best)) return best;
   if (source.weights == Weights::kBest) {
     throw BadInput(
