@@ -25,9 +25,10 @@
 namespace stableaa {
 namespace {
 
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
 void AddSteps(TensorboardLog& log, int part, std::int64_t first, std::int64_t last) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   constexpr std::array<double, 8> kOdd = {kInfinity, -kInfinity, kNaN, 0, -0.0, 1e300, 1e-50, 0.1};
   for (std::int64_t i = first; i <= last; ++i) {
     const auto x = static_cast<double>(i);
