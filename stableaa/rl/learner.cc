@@ -102,6 +102,11 @@ class Learner::Ahead {
 
 namespace {
 
+// Whether that is when the agent computes its mixing weights.
+bool FitsAt(WeightRefresh refresh, const AgentOptions& agent) {
+  return agent.mixes() && agent.weights.refresh == refresh;
+}
+
 bool WorksAhead(const RunOptions& options) {
   return options.threads() > 1 && options.train.lookahead_updates > 0;
 }
@@ -185,7 +190,7 @@ UpdateReport Learner::Update(std::int64_t step) {
   HandOver();
   current_ = &pending;
   Await(pending);
-  if (options_.agent.mixes() && options_.agent.weights.refresh == WeightRefresh::kUpdate) {
+  if (FitsAt(WeightRefresh::kUpdate, options_.agent)) {
     mixing_ = pending.mixing;
     counts_.fallbacks += mixing_.fallback ? 1 : 0;
   }
@@ -245,7 +250,7 @@ std::unique_ptr<Learner::Pending> Learner::Draw(std::int64_t step) {
   replay_.Sample(options_.train.batch, importance, replay_random_, pending->batch.ids,
                  pending->batch.weights);
   pending->sample_ids.clear();
-  if (options_.agent.mixes() && options_.agent.weights.refresh == WeightRefresh::kUpdate) {
+  if (FitsAt(WeightRefresh::kUpdate, options_.agent)) {
     replay_.SampleUniform(options_.agent.weights_batch(), weights_random_, pending->sample_ids);
   }
   ReadPending(*pending);
@@ -254,8 +259,7 @@ std::unique_ptr<Learner::Pending> Learner::Draw(std::int64_t step) {
 
 void Learner::ReadPending(Pending& pending) const {
   pending.handed_over = pending.evaluated = false;
-  const std::vector<std::int64_t> ids = pending.batch.ids;
-  replay_.Read(ids, pending.batch);
+  replay_.Read(pending.batch.ids, pending.batch);
   if (!pending.sample_ids.empty()) replay_.Read(pending.sample_ids, pending.sample);
 }
 
@@ -334,7 +338,7 @@ void Learner::Shift() {
     restarted_at_ = counts_.updates;
     ++counts_.restarts;
   }
-  const bool fits = agent.mixes() && agent.weights.refresh == WeightRefresh::kSync;
+  const bool fits = FitsAt(WeightRefresh::kSync, agent);
   const bool watches = agent.restart == WindowRestart::kGrowth && agent.window() > 1;
   if (fits || watches) RefreshAtShift();
 }
@@ -358,7 +362,7 @@ void Learner::RefreshAtShift() {
       best_residual_ = residual;
     }
   }
-  if (!agent.mixes() || agent.weights.refresh != WeightRefresh::kSync) return;
+  if (!FitsAt(WeightRefresh::kSync, agent)) return;
   mixing_ = fitter_.FitWeights(look.sample, look.values, counts_.shifts + 1);
   counts_.fallbacks += mixing_.fallback ? 1 : 0;
 }
@@ -449,8 +453,7 @@ void Learner::Load(ByteReader& in) {
     if (*count < 0) throw in.Wrong("expected a count of at least 0");
   }
   best_residual_ = in.F64();
-  const bool per_update =
-      options_.agent.mixes() && options_.agent.weights.refresh == WeightRefresh::kUpdate;
+  const bool per_update = FitsAt(WeightRefresh::kUpdate, options_.agent);
   if (!per_update && mixing_.alpha.size() != static_cast<std::size_t>(networks_.count()) &&
       options_.agent.mixes()) {
     throw in.Wrong("expected one mixing weight per target network");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <fstream>
 
@@ -27,10 +26,6 @@ std::string TagOf(const std::string& column) {
     return fmt::format("mixing/{}", column);
   }
   return fmt::format("train/{}", column);
-}
-
-double SecondsSince1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 // Before the first of them is cut.

@@ -32,18 +32,18 @@ void AppendRecord(RunLog& log, const tensorboard::Event& event) {
   log.Append(record);
 }
 
-double NowInSeconds() {
+}  // namespace
+
+double SecondsSince1970() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
 }
-
-}  // namespace
 
 TensorboardLog::TensorboardLog(std::filesystem::path path, std::uint64_t size)
     : log_(std::move(path), size) {
   if (log_.size() > 0) return;
   tensorboard::Event event;
-  event.set_wall_time(NowInSeconds());  // TensorBoard takes it as the time when the run began
+  event.set_wall_time(SecondsSince1970());  // TensorBoard takes it as the time when the run began
   event.set_file_version(kFileVersion);
   AppendRecord(log_, event);
 }

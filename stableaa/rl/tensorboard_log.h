@@ -22,12 +22,15 @@ struct Scalar {
   double value = 0;
 };
 
+// The wall clock, as events have it.
+double SecondsSince1970();
+
 class TensorboardLog {
  public:
   // As RunLog; an empty file gets the record that tells the format's version.
   TensorboardLog(std::filesystem::path path, std::uint64_t size);
 
-  // One record with all scalars; those that are not finite too. wall_seconds: since 1970.
+  // One record with all scalars; those that are not finite too. wall_seconds: SecondsSince1970().
   void Add(std::int64_t step, double wall_seconds, std::span<const Scalar> scalars);
   void Sync() { log_.Sync(); }
   std::uint64_t size() const { return log_.size(); }
