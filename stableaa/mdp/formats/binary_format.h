@@ -1,0 +1,61 @@
+// stableaa's own model file: a model's arrays as they lie in memory, used where they lie in the
+// file. A gigabyte opens in a fraction of a second: what is read is read to check it.
+//
+// On disk, all numbers little-endian (machines of the other order can neither read nor write it):
+//
+//   offset  bytes
+//        0      8  89 53 41 41 4D 44 50 0A ("\x89SAAMDP\n": no text begins so)
+//        8      4  version, u32: 1
+//       12      4  w, bytes of a next state, u32: 4 or 8
+//       16      8  S, number of states, u64
+//       24      8  R, number of rows (state-action pairs), u64
+//       32      8  T, number of transitions, u64
+//       40      8  discount, f64 in [0, 1); -1 for a model that has none
+//       48      8  checksum of all bytes from 64 to the end, u64 (base/block_checksum.h)
+//       56      8  checksum of the 64 bytes of this header with zeros here, u64 (the same)
+//       64         first rows of states, u64[S+1]             Model::state_rows
+//                  first transitions of rows, u64[R+1]        Model::row_transitions
+//                  rewards of rows, f64[R]                    Model::rewards
+//                  probabilities of transitions, f64[T]       Model::probabilities
+//                  next states of transitions, u32[T] or u64[T]
+//
+// Each array begins at a multiple of 64 bytes; zeros fill the gaps, the one at the end included, so
+// that the length of the file follows from S, R, T and w. Equal models give equal files. A layout
+// that differs gets the next version; version 1 stays readable.
+//
+// Reading maps the file, checks the header, the length, the checksum and that the arrays are
+// canonical (model.h). Whatever is damaged is a BadInput that says which part: every file with a
+// single changed word, and any truncated or extended one, is found out. The file must not be
+// written to while the model is in use (base/mapped_file.h); WriteBinaryModel replaces it, which is
+// safe.
+#ifndef STABLEAA_MDP_FORMATS_BINARY_FORMAT_H_
+#define STABLEAA_MDP_FORMATS_BINARY_FORMAT_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stableaa/mdp/formats/model_file.h"
+#include "stableaa/mdp/model.h"
+
+namespace stableaa {
+
+// True for bytes that begin as such a file does.
+bool HasBinaryModelMagic(std::span<const std::byte> bytes);
+
+LoadedModel ReadBinaryModel(const std::filesystem::path& path, int threads);
+
+// The model uses `bytes` in place. REQUIRES: they start at a multiple of 8 and live as long as
+// `owner`. `name` is what messages call them.
+LoadedModel ParseBinaryModel(std::span<const std::byte> bytes, const std::string& name,
+                             std::shared_ptr<const void> owner, int threads);
+
+// Holds all of a model: returns an empty list.
+std::vector<std::string> WriteBinaryModel(const Model& model, const std::filesystem::path& path);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_FORMATS_BINARY_FORMAT_H_

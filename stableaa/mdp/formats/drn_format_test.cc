@@ -1,0 +1,241 @@
+#include "stableaa/mdp/formats/drn_format.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "stableaa/mdp/formats/text_format_test.h"
+
+namespace stableaa {
+namespace {
+
+constexpr std::string_view kHeader =
+    "// Exported by storm\n"
+    "@type: MDP\n"
+    "@value_type: double\n"
+    "@parameters\n"
+    "\n"
+    "@reward_models\n"
+    "steps \n"
+    "@nr_states\n"
+    "2\n"
+    "@nr_choices\n"
+    "3\n"
+    "@model\n";  // line 12
+constexpr std::string_view kStates =
+    "state 0 [0.5] init\n"
+    "//[x=0]\n"
+    "\taction 0 [1]\n"
+    "\t\t0 : 0.5\n"
+    "\t\t1 : 0.5\n"
+    "\taction 1 [0]\n"
+    "\t\t1 : 1\n"
+    "state 1 done \"quoted label\"\n"
+    "\taction 0 [-2]\n"
+    "\t\t1 : 1\n";
+
+std::string Small() { return fmt::format("{}{}", kHeader, kStates); }
+Model Parse(std::string_view text) { return ParseDrnModel(text, "m.drn").model; }
+
+std::string ErrorIn(std::string_view text) {
+  return BadInputOf([&] { Parse(text); });
+}
+std::string ErrorInStates(std::string_view states) {
+  return ErrorIn(fmt::format("{}{}", kHeader, states));
+}
+// In the small file with one part replaced.
+std::string ErrorWith(std::string_view what, std::string_view by) {
+  EXPECT_NE(Small().find(what), std::string::npos) << what;
+  return ErrorIn(Replaced(Small(), what, by));
+}
+
+std::vector<double> Rewards(const Model& model) {
+  return {model.rewards().begin(), model.rewards().end()};
+}
+
+TEST(DrnFormat, ReadsASmallModel) {
+  const LoadedModel loaded = ParseDrnModel(Small(), "m.drn");
+  const Model& model = loaded.model;
+  EXPECT_EQ(model.states(), 2U);
+  EXPECT_EQ(model.actions(0), 2U);
+  EXPECT_EQ(model.actions(1), 1U);
+  EXPECT_EQ(model.transitions(), 4U);
+  EXPECT_EQ(model.column(2), 1U);
+  EXPECT_EQ(model.probabilities()[0], .5);
+  EXPECT_EQ(Rewards(model), (std::vector<double>{1.5, .5, -2}));
+  EXPECT_EQ(loaded.dropped, std::vector<std::string>{"2 labels"});
+}
+
+TEST(DrnFormat, NamesAllThatItDrops) {
+  const LoadedModel loaded = ParseDrnModel(
+      "@type: MDP\n@reward_models\ncost time\n@nr_states\n2\n@model\n"
+      "state 0 [1, 2, 3]\n\taction go [4,5]\n\t\t1 : 1\n"
+      "state 1 init goal\n\taction __NOLABEL__\n\t\t1 : 1\n",
+      "m.drn");
+  EXPECT_EQ(Rewards(loaded.model), (std::vector<double>{5, 0}));
+  EXPECT_EQ(loaded.dropped,
+            (std::vector<std::string>{"reward model 'time'", "reward model 3", "1 label",
+                                      "the initial states", "action names"}));
+}
+
+TEST(DrnFormat, WithoutRewardsAllAreZeroAndItSaysSo) {
+  const LoadedModel loaded = ParseDrnModel(
+      "@type: MDP\n@nr_states\n1\n@model\nstate 0 init\n\taction 0\n\t\t0 : 1\n", "m.drn");
+  EXPECT_EQ(Rewards(loaded.model), std::vector<double>{0});
+  EXPECT_EQ(loaded.dropped, std::vector<std::string>{"no rewards: the file has none"});
+}
+
+TEST(DrnFormat, AChainHasOneActionForEachState) {
+  const Model model = Parse(
+      "@type: DTMC\n@value_type: rational\n@nr_states\n2\n@nr_choices\n2\n@model\n"
+      "state 0 [1/4] init\n\taction 0 [2]\n\t\t0 : 1/3\n\t\t1 : 2/3\n"
+      "state 1 [3]\n\t1 : 1\n");
+  EXPECT_EQ(model.rows(), 2U);
+  EXPECT_EQ(model.probabilities()[0], 1.0 / 3);
+  EXPECT_EQ(Rewards(model), (std::vector<double>{2.25, 3}));
+  EXPECT_EQ(
+      ErrorIn("@type: DTMC\n@nr_states\n1\n@model\nstate 0\n\taction 0\n\t\t0 : 1\n\taction 1\n"
+              "\t\t0 : 1\n"),
+      "m.drn:8: a DTMC has one action for each state");
+}
+
+TEST(DrnFormat, PlaceholdersStandForNumbers) {
+  const Model model = Parse(
+      "@type: MDP\n@placeholders\n$a : 0.25\n$b : 3/4\n@nr_states\n1\n@model\n"
+      "state 0 [$b,$a]\n\taction 0 [$a]\n\t\t0 : $a\n\t\t0 : $b\n");
+  EXPECT_EQ(Rewards(model), std::vector<double>{1});
+  EXPECT_EQ(ErrorIn("@type: MDP\n@nr_states\n1\n@model\nstate 0\n\taction 0\n\t\t0 : $a\n"),
+            "m.drn:7: expected a placeholder that @placeholders defines, found '$a'");
+  EXPECT_EQ(ErrorIn("@placeholders\n$a : 1\n$a : 2\n"), "m.drn:3: $a is defined twice");
+}
+
+TEST(DrnFormat, LineEndsMarksAndCommentsChangeNothing) {
+  const Model model = Parse(Small());
+  EXPECT_EQ(Parse(Replaced(Small(), "\n", "\r\n")), model);
+  EXPECT_EQ(Parse("\xEF\xBB\xBF" + Small()), model);
+  EXPECT_EQ(Parse(Small().substr(0, Small().size() - 1)), model);
+  EXPECT_EQ(Parse(Replaced(Small(), "\t", "")), model);
+  EXPECT_EQ(Parse(Replaced(Small(), " : ", ":")), model);
+  EXPECT_EQ(Parse(Replaced(Small(), "\t\t1 : 1\n", "\t\t1 : 1 // sure\n\n// more\n")), model);
+  EXPECT_EQ(Parse(Replaced(Small(), "init\n", "init // first\n")), model);
+}
+
+TEST(DrnFormat, WritingAndReadingLosesNothing) {
+  ScratchDirectory directory;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const Model model = RandomModel(seed, 1 + 7 * seed);
+    EXPECT_TRUE(WriteDrnModel(model, directory / "m.drn").empty());
+    const LoadedModel loaded = ReadDrnModel(directory / "m.drn");
+    EXPECT_EQ(loaded.model, model);
+    EXPECT_TRUE(loaded.dropped.empty());
+  }
+}
+
+TEST(DrnFormat, WritesWhatStormReads) {
+  ScratchDirectory directory;
+  WriteDrnModel(Parse(Small()), directory / "m.drn");
+  EXPECT_EQ(
+      ReadText(directory / "m.drn"),
+      "// Exported by stableaa\n@type: MDP\n@parameters\n\n@reward_models\nreward\n@nr_states\n2\n"
+      "@nr_choices\n3\n@model\n"
+      "state 0 init\n\taction 0 [1.5]\n\t\t0 : 0.5\n\t\t1 : 0.5\n\taction 1 [0.5]\n\t\t1 : 1\n"
+      "state 1\n\taction 0 [-2]\n\t\t1 : 1\n");
+}
+
+TEST(DrnFormat, SaysThatTheDiscountIsNotKept) {
+  ScratchDirectory directory;
+  EXPECT_EQ(WriteDrnModel(Parse(Small()).WithDiscount(.5), directory / "m.drn"),
+            std::vector<std::string>{"the discount 0.5 (pass --discount when reading it)"});
+}
+
+TEST(DrnFormat, OtherKindsOfModelsAreRefused) {
+  for (const char* type : {"CTMC", "Markov Automaton", "POMDP", "SMG", ""}) {
+    EXPECT_EQ(ErrorWith("@type: MDP", fmt::format("@type: {}", type)),
+              fmt::format("m.drn:2: expected a model of type MDP or DTMC, found '{}'", type));
+  }
+  EXPECT_EQ(ErrorWith("@value_type: double", "@value_type: double-interval"),
+            "m.drn:3: expected values of type double or rational, found 'double-interval'");
+  EXPECT_EQ(ErrorWith("@parameters\n\n", "@parameters\np q\n"),
+            "m.drn:5: parametric models are not supported");
+  EXPECT_EQ(ErrorInStates("state 0 {3} init\n"),
+            "m.drn:13: expected no observation in an MDP, found '{3}'");
+  EXPECT_EQ(ErrorInStates("state 0 !2 init\n"),
+            "m.drn:13: expected no exit rate in an MDP, found '!2'");
+}
+
+TEST(DrnFormat, TheHeaderIsComplete) {
+  EXPECT_EQ(ErrorIn(""), "m.drn:1: expected a section such as '@model', found the end of the file");
+  EXPECT_EQ(ErrorWith("@type: MDP\n", ""), "m.drn:11: expected @type: before @model");
+  EXPECT_EQ(ErrorWith("@nr_states\n2\n", ""), "m.drn:10: expected @nr_states before @model");
+  EXPECT_EQ(ErrorWith("@nr_choices\n3\n", "@nr_states\n2\n"),
+            "m.drn:10: @nr_states is given twice");
+  EXPECT_EQ(ErrorWith("@nr_states\n2\n", "@nr_states\nmany\n"),
+            "m.drn:9: expected the number of states, found 'many'");
+  EXPECT_EQ(ErrorWith("@parameters", "@colour"),
+            "m.drn:4: expected @type:, @value_type:, @parameters, @placeholders, @reward_models, "
+            "@nr_states, @nr_choices or @model, found '@colour'");
+}
+
+TEST(DrnFormat, CountsInTheHeaderAreThoseOfTheFile) {
+  EXPECT_EQ(ErrorWith("@nr_states\n2", "@nr_states\n3"),
+            "m.drn:23: @nr_states is 3, but the file ends after 2 states");
+  EXPECT_EQ(ErrorWith("@nr_states\n2", "@nr_states\n1000000000000000000"),
+            "m.drn:23: @nr_states is 1000000000000000000, but the file ends after 2 states");
+  EXPECT_EQ(ErrorWith("@nr_states\n2", "@nr_states\n1"),
+            "m.drn:17: expected a next state below 1 (@nr_states), found 1");
+  EXPECT_EQ(ErrorWith("@nr_choices\n3", "@nr_choices\n1000000000000000000"),
+            "m.drn:23: @nr_choices is 1000000000000000000, but the file has 3 actions");
+  EXPECT_EQ(ErrorIn("@type: MDP\n@nr_states\n0\n@model\nstate 0\n"),
+            "m.drn:5: @nr_states is 0, found a state 0");
+  EXPECT_EQ(ErrorIn("@type: MDP\n@nr_states\n0\n@model\n"), "m.drn:5: the model has no state");
+}
+
+TEST(DrnFormat, EveryBadLineIsNamed) {
+  EXPECT_EQ(ErrorInStates("choice 0\n"),
+            "m.drn:13: expected 'state', 'action' or a transition, found 'choice'");
+  EXPECT_EQ(ErrorInStates("\taction 0\n"), "m.drn:13: expected a state before the first action");
+  EXPECT_EQ(ErrorInStates("0 : 1\n"), "m.drn:13: expected 'state', found '0'");
+  EXPECT_EQ(ErrorInStates("state 0\n0 : 1\n"),
+            "m.drn:14: expected 'action' before the first transition, found '0'");
+  EXPECT_EQ(ErrorInStates("state 1\n"),
+            "m.drn:13: expected state 0; states are numbered 0, 1, 2, ..., in this order");
+  EXPECT_EQ(ErrorInStates("state 0\nstate 1\n"),
+            "m.drn:13: state 0 has no action; give it at least one");
+  EXPECT_EQ(ErrorInStates("state 0 [1\n"), "m.drn:13: expected ']', found the end of the line");
+  EXPECT_EQ(ErrorInStates("state 0 [x]\n"), "m.drn:13: expected a reward, found 'x]'");
+  EXPECT_EQ(ErrorInStates("state 0 \"a\n"),
+            "m.drn:13: expected a label with a closing quote, found '\"a'");
+  EXPECT_EQ(ErrorWith("\taction 1 [0]", "\taction"),
+            "m.drn:18: expected the name of the action, found the end of the line");
+  EXPECT_EQ(ErrorWith("0 : 0.5", "0 0.5"), "m.drn:16: expected ':', found '0.5'");
+  EXPECT_EQ(ErrorWith("0 : 0.5", "0 : -0.5"),
+            "m.drn:16: expected a probability in [0, 1], found '-0.5'");
+  EXPECT_EQ(ErrorWith("0 : 0.5", "0 : 0.5 0"), "m.drn:16: expected the end of the line, found '0'");
+  EXPECT_EQ(ErrorWith("0 : 0.5", "0 : 0.25"),
+            "m.drn:15: state 0, action 0: the probabilities sum to 0.75 instead of 1");
+  EXPECT_EQ(ErrorWith("0 : 0.5", "1000000000000000000 : 0.5"),
+            "m.drn:16: expected a next state below 2 (@nr_states), found 1000000000000000000");
+}
+
+TEST(DrnFormat, EveryTruncationIsAnError) {
+  const std::string text = Small().substr(0, Small().size() - 1);
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    EXPECT_NE(ErrorIn(text.substr(0, size)), "") << size;
+  }
+}
+
+TEST(BenchDrnFormat, ReadsFast) {
+  if (!kOptimised) GTEST_SKIP() << "not an optimised build";
+  ScratchDirectory directory;
+  WriteDrnModel(LargeModel(70000), directory / "m.drn");
+  const auto bytes = static_cast<double>(std::filesystem::file_size(directory / "m.drn"));
+  EXPECT_GE(MegabytesPerSecond(bytes, kLeastMegabytesPerSecond,
+                               [&] { return ReadDrnModel(directory / "m.drn"); }),
+            kLeastMegabytesPerSecond);
+}
+
+}  // namespace
+}  // namespace stableaa

@@ -1,0 +1,47 @@
+// Model files: which formats there are, reading and writing any of them.
+//
+//   ending         format                                            holds the discount
+//   .tra           PRISM's explicit files; rewards in .srew, .trew   no
+//   .drn           Storm's DRN                                       no
+//   .csv           s,a,next,p,r                                      no
+//   .mdp, .pomdp   Cassandra's text format (the MDP part)            yes
+//   .npz           NumPy arrays (CSR)                                yes
+//   .bin           stableaa's own, memory-mapped                     yes
+//
+// Endings in any case. Each format has a pair of files in this folder that says what it reads and
+// writes. All errors in files are BadInput with file:line (text) or the part of the file (binary).
+#ifndef STABLEAA_MDP_FORMATS_MODEL_FILE_H_
+#define STABLEAA_MDP_FORMATS_MODEL_FILE_H_
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stableaa/mdp/model.h"
+
+namespace stableaa {
+
+// A model from a file, and what the file holds beside it that a Model does not keep, in words for
+// people: "12 labels", "observations".
+struct LoadedModel {
+  Model model;
+  std::vector<std::string> dropped;
+};
+
+// By the ending; any other ending is a BadInput that lists them. `threads` ≥ 1, for checking.
+LoadedModel ReadModel(const std::filesystem::path& path, int threads = 1);
+
+// Replaces the file at once or not at all. Returns what the format cannot hold: "the discount
+// 0.99". Rewards, probabilities and structure are always kept to the last bit.
+std::vector<std::string> WriteModel(const Model& model, const std::filesystem::path& path);
+
+// The format of a file that ReadModel reads, for people: "DRN", "NumPy archive".
+std::string_view FormatName(const std::filesystem::path& path);
+
+// BadInput unless WriteModel can write a file of this name; for asking before the work.
+void CheckModelPath(const std::filesystem::path& path);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_FORMATS_MODEL_FILE_H_

@@ -1,0 +1,130 @@
+#include "stableaa/mdp/formats/model_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stableaa/mdp/formats/text_format_test.h"
+
+namespace stableaa {
+namespace {
+
+// The same number of actions everywhere, so that every format can hold it.
+Model EvenModel() {
+  ModelBuilder builder([] { return std::string("even"); });
+  for (std::uint64_t state = 0; state < 5; ++state) {
+    builder.BeginState();
+    for (std::uint64_t action = 0; action < 2; ++action) {
+      builder.Transition(state, 1.0 / 3);
+      builder.Transition((state + action + 1) % 5, 2.0 / 3);
+      builder.EndRow(0.1 * static_cast<double>(state) - static_cast<double>(action));
+    }
+  }
+  return builder.Finish(0.9);
+}
+
+const std::vector<std::string> kEndings = {".tra",   ".drn", ".csv", ".mdp",
+                                           ".pomdp", ".npz", ".bin"};
+
+bool HoldsDiscount(const std::string& ending) {
+  return ending != ".tra" && ending != ".drn" && ending != ".csv";
+}
+
+TEST(ModelFile, EveryFormatKeepsAModelToTheLastBit) {
+  const ScratchDirectory directory;
+  const Model model = EvenModel();
+  for (const std::string& ending : kEndings) {
+    const auto path = directory / ("m" + ending);
+    const std::vector<std::string> lost = WriteModel(model, path);
+    const Model read = ReadModel(path).model;
+    EXPECT_TRUE(read.WithDiscount(0.9) == model) << ending;
+    EXPECT_EQ(read.discount().has_value(), HoldsDiscount(ending)) << ending;
+    EXPECT_EQ(lost.empty(), HoldsDiscount(ending)) << ending;
+    EXPECT_TRUE(WriteModel(model.WithDiscount(std::nullopt), path).empty()) << ending;
+  }
+}
+
+TEST(ModelFile, AChainOfConversionsLosesNothingButTheDiscount) {
+  const ScratchDirectory directory;
+  const Model model = EvenModel().WithDiscount(std::nullopt);
+  Model last = model;
+  for (const std::string& ending : kEndings) {
+    WriteModel(last, directory / ("m" + ending));
+    last = ReadModel(directory / ("m" + ending), 2).model;
+  }
+  EXPECT_TRUE(last == model);
+}
+
+TEST(ModelFile, EndingsMayBeInCapitals) {
+  const ScratchDirectory directory;
+  for (const std::string name : {"m.BIN", "m.Npz", "m.MDP", "m.POMDP", "m.CSV", "m.DRN"}) {
+    EXPECT_NO_THROW(CheckModelPath(directory / name));
+    WriteModel(EvenModel(), directory / name);
+    EXPECT_EQ(ReadModel(directory / name).model.states(), 5u) << name;
+  }
+}
+
+TEST(ModelFile, ABinaryModelIsKnownWhateverItsEnding) {
+  const ScratchDirectory directory;
+  WriteModel(EvenModel(), directory / "m.bin");
+  for (const std::string name : {"m", "m.model", "m.csv"}) {
+    std::filesystem::copy_file(directory / "m.bin", directory / name);
+    EXPECT_TRUE(ReadModel(directory / name).model == EvenModel()) << name;
+  }
+}
+
+TEST(ModelFile, AFileThatOnlyClaimsToBeBinaryIsNot) {
+  const ScratchDirectory directory;
+  WriteText(directory / "m.bin", "s,a,next,p,r\n0,0,0,1,0\n");
+  EXPECT_NE(BadInputOf([&] { ReadModel(directory / "m.bin"); }).find("not a stableaa model"),
+            std::string::npos);
+}
+
+TEST(ModelFile, OtherEndingsAreRefusedWithAListOfThoseThereAre) {
+  const ScratchDirectory directory;
+  WriteText(directory / "m.txt", "text");
+  const std::string list =
+      ": expected a model file with one of the endings .tra, .drn, .csv, .mdp, .pomdp, .npz, .bin";
+  for (const std::string name : {"m.txt", "m", "m.", "csv", ".csv"}) {
+    const std::string expected = (directory / name).string() + list;
+    EXPECT_EQ(BadInputOf([&] { CheckModelPath(directory / name); }), expected);
+    EXPECT_EQ(BadInputOf([&] { ReadModel(directory / name); }), expected);
+    EXPECT_EQ(BadInputOf([&] { WriteModel(EvenModel(), directory / name); }), expected);
+  }
+}
+
+TEST(ModelFile, MissingFilesDirectoriesAndEmptyFilesAreBadInput) {
+  const ScratchDirectory directory;
+  for (const std::string& ending : kEndings) {
+    const auto path = directory / ("none" + ending);
+    EXPECT_NE(BadInputOf([&] { ReadModel(path); }).find("does not exist"), std::string::npos)
+        << ending;
+    WriteText(path, "");
+    EXPECT_NE(BadInputOf([&] { ReadModel(path); }), "") << ending;
+    std::filesystem::create_directory(directory / ("directory" + ending));
+    EXPECT_NE(
+        BadInputOf([&] { ReadModel(directory / ("directory" + ending)); }).find("is a directory"),
+        std::string::npos)
+        << ending;
+  }
+}
+
+TEST(ModelFile, AModelMayComeThroughAPipe) {
+  const ScratchDirectory directory;
+  for (const std::string ending : {".csv", ".mdp", ".npz", ".bin"}) {
+    WriteModel(EvenModel(), directory / ("m" + ending));
+    const std::string bytes = ReadText(directory / ("m" + ending));
+    const auto pipe = directory / ("pipe" + ending);
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    std::thread writer([&] { WriteText(pipe, bytes); });
+    const Model model = ReadModel(pipe).model;
+    writer.join();
+    EXPECT_TRUE(model.WithDiscount(0.9) == EvenModel()) << ending;
+  }
+}
+
+}  // namespace
+}  // namespace stableaa

@@ -1,0 +1,153 @@
+// What the tests of the text formats share: random models, files of their own, errors and speed.
+#ifndef STABLEAA_MDP_FORMATS_TEXT_FORMAT_TEST_H_
+#define STABLEAA_MDP_FORMATS_TEXT_FORMAT_TEST_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/median.h"
+#include "stableaa/base/random.h"
+#include "stableaa/base/stopwatch.h"
+#include "stableaa/mdp/formats/model_file.h"
+#include "stableaa/mdp/model.h"
+#include "stableaa/mdp/model_builder.h"
+
+namespace stableaa {
+
+// A directory that goes with the test.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    path_ = std::filesystem::path(testing::TempDir()) /
+            (std::string("stableaa_") + test->test_suite_name() + "_" + test->name());
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline void WriteText(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+}
+
+inline std::string ReadText(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The message of the BadInput that `work` throws; empty if it throws none.
+template <typename Work>
+std::string BadInputOf(const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::kBadInput) << error.what();
+    EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos);
+    return error.what();
+  }
+  return {};
+}
+
+// True for a model or BadInput; other exceptions pass.
+template <typename Work>
+bool Parses(const Work& work) {
+  return BadInputOf(work).empty();
+}
+
+inline std::string Replaced(std::string text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+// Ragged actions, rows with one transition and with many, tiny probabilities, rewards of all sizes
+// and signs, zero and minus zero among them.
+inline Model RandomModel(std::uint64_t seed, std::uint64_t states) {
+  RandomStream random(seed, "text format test");
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
+  ModelBuilder builder([] { return std::string("random model"); });
+  for (std::uint64_t state = 0; state < states; ++state) {
+    builder.BeginState();
+    for (std::uint64_t action = 0, actions = 1 + below(4); action < actions; ++action) {
+      std::vector<double> weights(1 + below(below(5) == 0 ? 40 : 4));
+      double sum = 0;
+      for (double& weight : weights) {
+        weight = uniform() + 1e-6;
+        if (below(6) == 0) weight *= 1e-300;
+        sum += weight;
+      }
+      if (sum < 1e-6) sum += weights[0] = 1;
+      for (const double weight : weights) builder.Transition(below(states), weight / sum);
+      const double rewards[] = {0.0, -0.0, 1.0, -uniform(), uniform() * 1e300, -uniform() * 1e-310};
+      builder.EndRow(rewards[below(std::size(rewards))]);
+    }
+  }
+  return builder.Finish(std::nullopt);
+}
+
+// Four actions for each state with five transitions of 16 or 17 digits.
+inline Model LargeModel(std::uint64_t states) {
+  RandomStream random(7, "text format speed");
+  ModelBuilder builder([] { return std::string("large model"); });
+  for (std::uint64_t row = 0; row < 4 * states; ++row) {
+    if (row % 4 == 0) builder.BeginState();
+    double weights[5];
+    double sum = 0;
+    for (double& weight : weights) sum += weight = static_cast<double>((random() >> 11) + 1);
+    for (const double weight : weights) builder.Transition(random() % states, weight / sum);
+    builder.EndRow(static_cast<double>(random() >> 11) * 0x1p-53);
+  }
+  return builder.Finish(std::nullopt);
+}
+
+// Megabytes read per second, the median of five readings of a file of `bytes`; the best of a few
+// medians, for other work on the machine only ever slows down.
+template <typename Read>
+double MegabytesPerSecond(double bytes, double enough, const Read& read) {
+  double best = 0;
+  for (int attempt = 0; attempt < 6 && best < enough; ++attempt) {
+    std::vector<double> speeds;
+    for (int reading = 0; reading < 5; ++reading) {
+      const Stopwatch watch;
+      const LoadedModel loaded = read();
+      speeds.push_back(bytes / 1e6 / watch.Seconds());
+    }
+    best = std::max(best, Median(speeds));
+  }
+  return best;
+}
+
+constexpr double kLeastMegabytesPerSecond = 150;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+constexpr bool kOptimised = false;
+#else
+constexpr bool kOptimised = true;
+#endif
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_FORMATS_TEXT_FORMAT_TEST_H_

@@ -1,0 +1,60 @@
+// Text files of many numbers, written fast and all at once (AtomicFile).
+//
+//   TextWriter out("model.csv");
+//   out.Print(FMT_COMPILE("{},{}\n"), state, value);
+//   out.Commit();
+//
+// {} prints a double with as few digits as give the same double when read back.
+#ifndef STABLEAA_MDP_FORMATS_TEXT_WRITER_H_
+#define STABLEAA_MDP_FORMATS_TEXT_WRITER_H_
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stableaa/base/atomic_file.h"
+#include "stableaa/mdp/model.h"
+
+namespace stableaa {
+
+class TextWriter {
+ public:
+  explicit TextWriter(const std::filesystem::path& path) : file_(path) {}
+
+  template <typename Format, typename... Values>
+  void Print(const Format& format, const Values&... values) {
+    fmt::format_to(std::back_inserter(buffer_), format, values...);
+    constexpr std::size_t kFlushBytes = std::size_t{1} << 18;
+    if (buffer_.size() >= kFlushBytes) Flush();
+  }
+
+  void Commit() {
+    Flush();
+    file_.Commit();
+  }
+
+ private:
+  void Flush() {
+    file_.Write(std::string_view(buffer_.data(), buffer_.size()));
+    buffer_.clear();
+  }
+
+  AtomicFile file_;
+  fmt::memory_buffer buffer_;
+};
+
+// What a format without a place for the discount answers when it has written a model.
+inline std::vector<std::string> WithoutDiscount(const Model& model) {
+  if (!model.discount()) return {};
+  return {fmt::format("the discount {} (pass --discount when reading it)", *model.discount())};
+}
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_FORMATS_TEXT_WRITER_H_
