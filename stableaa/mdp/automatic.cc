@@ -1,0 +1,73 @@
+#include "stableaa/mdp/automatic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "stableaa/mdp/component_iteration.h"
+#include "stableaa/mdp/value_iteration.h"
+
+namespace stableaa {
+namespace {
+
+// The probe: so many backups with so many sweeps of the policy after each.
+constexpr int kProbeImprovements = 3;
+constexpr int kProbeSweeps = 5;
+constexpr int kEvaluationSweeps = 10;
+
+// Iterations (full sweeps) that mpi may still need after the probe. Finding an order and
+// renumbering take about as long as 20, and then the work begins.
+constexpr double kMostIterations = 60;
+
+// What became of the bounds from one backup to the next.
+struct Pace {
+  double iterations = 0;
+  double gap = 0;
+};
+
+// Iterations until the bounds meet the tolerance, if they go on as between these two.
+double Forecast(const Pace& before, const Pace& now, double tolerance) {
+  const double shrinkage = std::log(now.gap / before.gap);
+  if (!(shrinkage < 0)) return HUGE_VAL;
+  return (now.iterations - before.iterations) * std::log(tolerance / now.gap) / shrinkage;
+}
+
+std::string Reason(const Pace& before, const Pace& now) {
+  const double rate =
+      std::pow(now.gap / before.gap, 1 / std::max(now.iterations - before.iterations, 1.0));
+  return fmt::format("the bounds of mpi shrink by a factor of {:.4g} a sweep only", rate);
+}
+
+}  // namespace
+
+Solution SolveAutomatically(SolveRun& run) {
+  ModifiedPolicyIteration iteration(run);
+  double limit = HUGE_VAL;  // of iterations by mpi
+  Pace before;
+  Pace now;
+  for (int improvements = 1;; ++improvements) {
+    if (iteration.Improve()) {
+      Solution solution = iteration.Finish();
+      solution.choice = fmt::format("mpi: its bounds met in {:.1f} sweeps", run.iterations());
+      return solution;
+    }
+    before = std::exchange(now, {run.iterations(), iteration.certificate().half});
+    if (improvements == kProbeImprovements) {
+      const double forecast = Forecast(before, now, run.options().tolerance);
+      limit = forecast <= kMostIterations ? run.iterations() + 2 * forecast + 5 : 0;
+    }
+    if (run.iterations() > limit) break;
+    iteration.Evaluate(improvements < kProbeImprovements ? kProbeSweeps : kEvaluationSweeps);
+  }
+  std::vector<double> start = iteration.LowerBound();
+  const double least = LeastValue(run.model(), run.discount());
+  for (double& value : start) value = std::max(value, least);
+  Solution solution = SolveByComponents(run, SolveMethod::kAuto, std::move(start));
+  solution.choice = fmt::format("{}: {}", Name(solution.method), Reason(before, now));
+  return solution;
+}
+
+}  // namespace stableaa

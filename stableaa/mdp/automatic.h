@@ -1,0 +1,20 @@
+// The method that chooses its method.
+//
+// It begins as mpi: a few backups and sweeps tell how fast the spans shrink, and so how many more
+// sweeps mpi would take. Where that is few, mpi goes on to the end; it has no equal on models that
+// mix fast, and has cost nothing. Otherwise the work goes on by components in order
+// (component_iteration.h), from the lower bound that the sweeps have proved, each component
+// beginning as gs and going over to ipi where a policy's values come slowly. mpi that takes more
+// than twice as long as foreseen is given up, too.
+#ifndef STABLEAA_MDP_AUTOMATIC_H_
+#define STABLEAA_MDP_AUTOMATIC_H_
+
+#include "stableaa/mdp/solve_run.h"
+
+namespace stableaa {
+
+Solution SolveAutomatically(SolveRun& run);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_AUTOMATIC_H_

@@ -1,0 +1,49 @@
+#include "stableaa/mdp/certificate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace stableaa {
+namespace {
+
+constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
+
+// Additions on the way of one term through sweep.cc's sum over a row.
+double LongestChain(std::uint64_t transitions) {
+  const auto n = static_cast<double>(transitions);
+  return transitions < 16 ? n : n / 4 + 6;
+}
+
+}  // namespace
+
+bool Certificate::finite() const { return std::isfinite(shift) && std::isfinite(half); }
+
+Certifier::Certifier(const Model& model, double discount) : discount_(discount) {
+  for (const double reward : model.rewards()) {
+    largest_reward_ = std::max(largest_reward_, std::abs(reward));
+  }
+  const std::uint64_t longest = model.most_transitions();
+  additions_ = LongestChain(longest) + 4;
+  row_sum_error_ = 2 * (static_cast<double>(longest) + 4) * kUnit;
+}
+
+double Certifier::Floor(double magnitude) const {
+  const double backup = additions_ * kUnit * (largest_reward_ + magnitude);
+  return backup / (1 - discount_) + kUnit * magnitude;
+}
+
+Certificate Certifier::Certify(const Differences& differences) const {
+  const double factor = discount_ / (1 - discount_);
+  const double low = factor * differences.least;
+  const double high = factor * differences.largest;
+  const double farthest = std::max(std::abs(low), std::abs(high));
+  Certificate certificate;
+  certificate.shift = low + (high - low) / 2;
+  certificate.rounding = Floor(differences.values + differences.magnitude() + farthest) +
+                         farthest * (row_sum_error_ / (1 - discount_) + 8 * kUnit);
+  certificate.half = (high - low) / 2 + certificate.rounding;
+  return certificate;
+}
+
+}  // namespace stableaa

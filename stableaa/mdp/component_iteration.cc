@@ -1,0 +1,434 @@
+#include "stableaa/mdp/component_iteration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "stableaa/mdp/policy_system.h"
+#include "stableaa/mdp/renumber.h"
+#include "stableaa/mdp/solving_order.h"
+
+namespace stableaa {
+namespace {
+
+constexpr int kEvaluationSweeps = 20;
+
+// A policy is evaluated until its change is this share of the improvement's.
+constexpr double kForcing = 0.1;
+constexpr double kExact = 1e-12;
+
+// Values that are not exact can lead in a circle of policies. After so many improvements without a
+// smaller change than ever before they are made ten times more exact.
+constexpr int kPatience = 3;
+
+// auto: sweeps are too slow when they take more than so many (full ones) to make the change of an
+// improvement ten times smaller, seen over so many improvements. A Krylov method takes about as
+// long.
+constexpr double kMostSweepsPerDecade = 60;
+constexpr std::size_t kImprovementsSeen = 3;
+
+// Certificates on the way, for those who watch: one per so many sweeps.
+constexpr double kSweepsBetweenBackups = 25;
+
+// The part of the tolerance that a component's residual may use up.
+constexpr double kShare = 0.45;
+
+// The model in solving order and everything that the work on one component needs.
+class ComponentIteration {
+ public:
+  ComponentIteration(SolveRun& run, SolveMethod method, std::vector<double> values)
+      : run_(run),
+        method_(method),
+        discount_(run.discount()),
+        state_rows_(run.model().state_rows().data()),
+        row_transitions_(run.model().row_transitions().data()),
+        columns_(run.model().arrays().narrow_columns.data()),
+        probabilities_(run.model().probabilities().data()),
+        rewards_(run.model().rewards().data()),
+        values_(std::move(values)),
+        actions_(values_.size()) {}
+
+  // False when a limit was reached. `goal` is for the plain residual.
+  bool Solve(std::uint64_t first, std::uint64_t last, double goal);
+
+  std::vector<double>& values() { return values_; }
+  std::uint64_t krylov_states() const { return krylov_states_; }
+
+ private:
+  void SolveSingle(std::uint64_t state);
+  template <bool kBackward>
+  double Sweep();
+  double Noise() const;
+  Differences PlainDifferences();
+  bool ResidualIsSmall(double goal);
+  bool GatherPolicy();
+  void EvaluateBySweeps(double change, double goal);
+  bool SweepsAreSlow() const;
+  void TightenIfStuck(double change);
+  bool EvaluateByKrylov(double goal, bool same_policy);
+  void EvaluateExactly(double goal);
+  double PolicySweep();
+  void PolicyResidual();
+  void BackupForWatchers();
+  std::uint64_t size() const { return last_ - first_; }
+
+  SolveRun& run_;
+  const SolveMethod method_;
+  const double discount_;
+  const std::uint64_t* state_rows_;
+  const std::uint64_t* row_transitions_;
+  const std::uint32_t* columns_;
+  const double* probabilities_;
+  const double* rewards_;
+  std::vector<double> values_;
+  std::vector<std::uint32_t> actions_;
+  double watched_ = 0;  // iterations at the last certificate
+  std::uint64_t krylov_states_ = 0;
+
+  // An improvement of the component at work.
+  struct Pace {
+    double sweeps;  // over the component so far, in full ones
+    double change;
+  };
+  std::vector<Pace> history_;
+  double forcing_ = kForcing;
+  double least_change_ = 0;
+  int without_progress_ = 0;
+
+  // The component at work.
+  std::uint64_t first_ = 0;
+  std::uint64_t last_ = 0;
+  double largest_ = 0;                   // |V| at the last sweep
+  SparseRows policy_;                    // W of the policy, columns counted from first_
+  std::vector<double> constants_;        // c: rewards and the values of other components
+  std::vector<std::uint32_t> gathered_;  // the actions that policy_ was made of
+  TriangularFactors factors_;
+  KrylovSolver krylov_;
+  std::vector<double> residual_;
+  std::vector<double> correction_;
+};
+
+void ComponentIteration::SolveSingle(std::uint64_t state) {
+  double best = -std::numeric_limits<double>::infinity();
+  for (std::uint64_t row = state_rows_[state]; row < state_rows_[state + 1]; ++row) {
+    double sum = 0;
+    double stay = 0;
+    for (std::uint64_t k = row_transitions_[row]; k < row_transitions_[row + 1]; ++k) {
+      if (columns_[k] == state) {
+        stay = probabilities_[k];
+      } else {
+        sum += probabilities_[k] * values_[columns_[k]];
+      }
+    }
+    best = std::max(best, (rewards_[row] + discount_ * sum) / (1 - discount_ * stay));
+  }
+  values_[state] = best;
+}
+
+// One Gauss–Seidel sweep over all rows, and the policy it found. Returns the largest change.
+template <bool kBackward>
+double ComponentIteration::Sweep() {
+  const Stopwatch watch;
+  double change = 0;
+  double largest = 0;
+  double* const values = values_.data();
+  for (std::uint64_t i = 0; i < size(); ++i) {
+    const std::uint64_t s = kBackward ? last_ - 1 - i : first_ + i;
+    double best = -std::numeric_limits<double>::infinity();
+    std::uint64_t best_row = 0;
+    for (std::uint64_t row = state_rows_[s]; row < state_rows_[s + 1]; ++row) {
+      double sum = 0;
+      double stay = 0;
+      for (std::uint64_t k = row_transitions_[row]; k < row_transitions_[row + 1]; ++k) {
+        const bool self = columns_[k] == s;
+        stay = self ? probabilities_[k] : stay;
+        sum += self ? 0 : probabilities_[k] * values[columns_[k]];
+      }
+      const double q = (rewards_[row] + discount_ * sum) / (1 - discount_ * stay);
+      best_row = q > best ? row : best_row;
+      best = q > best ? q : best;
+    }
+    change = std::max(change, std::abs(best - values[s]));
+    largest = std::max(largest, std::abs(best));
+    values[s] = best;
+    actions_[s] = static_cast<std::uint32_t>(best_row - state_rows_[s]);
+  }
+  const std::uint64_t rows = state_rows_[last_] - state_rows_[first_];
+  const std::uint64_t transitions =
+      row_transitions_[state_rows_[last_]] - row_transitions_[state_rows_[first_]];
+  run_.Count(rows, 12 * transitions + 16 * rows + 28 * size(), watch.Seconds());
+  largest_ = largest;
+  return change;
+}
+
+// Changes up to this may be nothing but rounding, and go on for ever.
+double ComponentIteration::Noise() const {
+  return run_.certifier().Floor(largest_) * (1 - discount_);
+}
+
+// TV − V over the component, values untouched.
+Differences ComponentIteration::PlainDifferences() {
+  const Stopwatch watch;
+  Differences all = {std::numeric_limits<double>::infinity(),
+                     -std::numeric_limits<double>::infinity(), 0};
+  for (std::uint64_t s = first_; s < last_; ++s) {
+    double best = -std::numeric_limits<double>::infinity();
+    for (std::uint64_t row = state_rows_[s]; row < state_rows_[s + 1]; ++row) {
+      double sum = 0;
+      for (std::uint64_t k = row_transitions_[row]; k < row_transitions_[row + 1]; ++k) {
+        sum += probabilities_[k] * values_[columns_[k]];
+      }
+      best = std::max(best, rewards_[row] + discount_ * sum);
+    }
+    all.least = std::min(all.least, best - values_[s]);
+    all.largest = std::max(all.largest, best - values_[s]);
+  }
+  const std::uint64_t rows = state_rows_[last_] - state_rows_[first_];
+  run_.Count(rows, 0, watch.Seconds());
+  return all;
+}
+
+// A component that is the whole model may be off by a constant, which the certificate takes out.
+bool ComponentIteration::ResidualIsSmall(double goal) {
+  const Differences differences = PlainDifferences();
+  const bool whole = size() == values_.size();
+  return (whole ? differences.span() / 2 : differences.magnitude()) <= goal;
+}
+
+// Returns whether the policy is the one gathered before. Constants are always renewed.
+bool ComponentIteration::GatherPolicy() {
+  const std::span<const std::uint32_t> actions(actions_.data() + first_, size());
+  const bool same = std::ranges::equal(actions, gathered_);
+  if (same) return true;
+  gathered_.assign(actions.begin(), actions.end());
+  policy_.Clear();
+  constants_.clear();
+  for (std::uint64_t s = first_; s < last_; ++s) {
+    const std::uint64_t row = state_rows_[s] + actions_[s];
+    const std::uint64_t begin = row_transitions_[row];
+    const std::uint64_t end = row_transitions_[row + 1];
+    const auto self = std::lower_bound(columns_ + begin, columns_ + end, s) - columns_;
+    const double stay =
+        static_cast<std::uint64_t>(self) < end && columns_[self] == s ? probabilities_[self] : 0;
+    const double factor = 1 / (1 - discount_ * stay);
+    double constant = rewards_[row];
+    for (std::uint64_t k = begin; k < end; ++k) {
+      const std::uint32_t next = columns_[k];
+      if (next == s) continue;
+      if (next < first_) {
+        constant += discount_ * probabilities_[k] * values_[next];
+      } else {
+        policy_.columns.push_back(static_cast<std::uint32_t>(next - first_));
+        policy_.weights.push_back(discount_ * probabilities_[k] * factor);
+      }
+    }
+    policy_.offsets.push_back(policy_.columns.size());
+    constants_.push_back(constant * factor);
+  }
+  return false;
+}
+
+// A Gauss–Seidel sweep over the policy's rows. Returns the largest change.
+double ComponentIteration::PolicySweep() {
+  const Stopwatch watch;
+  double* const values = values_.data() + first_;
+  double change = 0;
+  std::uint64_t k = 0;
+  for (std::uint64_t i = 0; i < size(); ++i) {
+    double value = constants_[i];
+    for (const std::uint64_t end = policy_.offsets[i + 1]; k < end; ++k) {
+      value += policy_.weights[k] * values[policy_.columns[k]];
+    }
+    change = std::max(change, std::abs(value - values[i]));
+    values[i] = value;
+  }
+  run_.Count(size(), 12 * policy_.entries() + 24 * size(), watch.Seconds());
+  return change;
+}
+
+void ComponentIteration::EvaluateBySweeps(double change, double goal) {
+  const int most = run_.options().evaluation_sweeps.value_or(kEvaluationSweeps);
+  const double share = static_cast<double>(size()) / static_cast<double>(run_.model().rows());
+  for (int i = 0; i < most && !run_.Exhausted(share + 1); ++i) {
+    const double now = PolicySweep();
+    if (now <= kForcing * change || now <= goal) return;
+  }
+}
+
+// Whether the changes of the last improvements, with the sweeps between them, shrink too slowly.
+bool ComponentIteration::SweepsAreSlow() const {
+  if (history_.size() <= kImprovementsSeen) return false;
+  const Pace& before = history_[history_.size() - 1 - kImprovementsSeen];
+  const Pace& now = history_.back();
+  const double decades = std::log10(before.change / now.change);
+  return now.sweeps - before.sweeps > kMostSweepsPerDecade * decades;
+}
+
+void ComponentIteration::TightenIfStuck(double change) {
+  if (change < least_change_) {
+    least_change_ = change;
+    without_progress_ = 0;
+  } else if (++without_progress_ >= kPatience) {
+    forcing_ = std::max(kExact, forcing_ / 10);
+    without_progress_ = 0;
+  }
+}
+
+// residual_ ← c + W V − V.
+void ComponentIteration::PolicyResidual() {
+  const std::span<const double> values(values_.data() + first_, size());
+  residual_.resize(size());
+  Multiply(policy_, values, residual_, run_.options().threads);
+  for (std::uint64_t i = 0; i < size(); ++i) residual_[i] = constants_[i] - residual_[i];
+}
+
+// V ← V + A⁻¹(c − AV), nearly. False if that did not get anywhere.
+bool ComponentIteration::EvaluateByKrylov(double goal, bool same_policy) {
+  if (!same_policy) {
+    if (run_.options().preconditioner == Preconditioner::kIlu) {
+      factors_.Factor(policy_);
+    } else {
+      factors_.TakeParts(policy_);
+    }
+  }
+  PolicyResidual();
+  correction_.resize(size());
+  // A policy that stayed the same is likely to be the last: then it is worth to be exact.
+  const KrylovOptions options{.relative = same_policy ? kExact : forcing_,
+                              .absolute = goal / 4,
+                              .threads = run_.options().threads,
+                              .stop = [this] { return run_.Interrupted(); }};
+  const KrylovResult result =
+      run_.options().inner == InnerSolver::kBicgstab
+          ? krylov_.Bicgstab(policy_, factors_, residual_, correction_, options)
+          : krylov_.Gmres(policy_, factors_, residual_, correction_, options);
+  run_.CountInner(result.iterations);
+  if (!(result.reduction < 0.9)) return false;
+  for (std::uint64_t i = 0; i < size(); ++i) values_[first_ + i] += correction_[i];
+  return true;
+}
+
+void ComponentIteration::EvaluateExactly(double goal) {
+  PolicyResidual();
+  correction_.resize(size());
+  if (SolveDirectly(policy_, residual_, correction_)) {
+    run_.CountInner(1);
+    for (std::uint64_t i = 0; i < size(); ++i) values_[first_ + i] += correction_[i];
+    return;
+  }
+  factors_.Factor(policy_);
+  for (int round = 0; round < 20 && EvaluateByKrylov(goal, true); ++round) {
+    PolicyResidual();
+    const auto [least, largest] = std::ranges::minmax(residual_);
+    if (std::max(-least, largest) <= goal || run_.Interrupted()) return;
+  }
+}
+
+void ComponentIteration::BackupForWatchers() {
+  if (!run_.options().on_step || run_.iterations() < watched_ + kSweepsBetweenBackups) return;
+  std::vector<double> image(values_.size());
+  const Certificate certificate = run_.Backup(values_, image, {});
+  run_.Report(run_.differences().magnitude(), &certificate);
+  watched_ = run_.iterations();
+}
+
+bool ComponentIteration::Solve(std::uint64_t first, std::uint64_t last, double goal) {
+  if (last - first == 1) {
+    SolveSingle(first);
+    return true;
+  }
+  first_ = first;
+  last_ = last;
+  gathered_.clear();
+  const double share = static_cast<double>(state_rows_[last] - state_rows_[first]) /
+                       static_cast<double>(run_.model().rows());
+  const double begin = run_.iterations();
+  history_.clear();
+  forcing_ = kForcing;
+  least_change_ = std::numeric_limits<double>::infinity();
+  without_progress_ = 0;
+  bool krylov = method_ == SolveMethod::kIpi;
+  double small = goal;  // the change from which on the residual is looked at
+  for (int step = 0;; ++step) {
+    if (run_.Exhausted(share + 1)) return false;
+    const bool backward = (krylov || method_ == SolveMethod::kPi) && step % 2 == 1;
+    const double change = backward ? Sweep<true>() : Sweep<false>();
+    run_.Report(change, nullptr);
+    if (change <= Noise()) return true;
+    if (change <= small * (krylov ? 20 : 1)) {
+      if (run_.Exhausted(share + 1)) return false;
+      if (ResidualIsSmall(goal)) return true;
+      if (change <= small) small = change / 2;
+    }
+    BackupForWatchers();
+    if (krylov) TightenIfStuck(change);
+    const bool same_policy = GatherPolicy();
+    if (method_ == SolveMethod::kPi) {
+      EvaluateExactly(goal);
+    } else if (!krylov || !EvaluateByKrylov(goal, same_policy)) {
+      EvaluateBySweeps(change, goal);
+    }
+    history_.push_back({(run_.iterations() - begin) / share, change});
+    if (method_ == SolveMethod::kAuto && !krylov && SweepsAreSlow()) {
+      krylov = true;
+      krylov_states_ += size();
+      gathered_.clear();  // not factored yet
+    }
+  }
+}
+
+}  // namespace
+
+Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double> start) {
+  const SolvingOrder order = FindSolvingOrder(run.model(), run.options().order);
+  const Model original = run.model();
+  std::vector<double> values(start.size());
+  if (!order.as_numbered) {
+    run.set_model(Renumber(original, order.new_number));
+    for (std::size_t s = 0; s < start.size(); ++s) values[order.new_number[s]] = start[s];
+  } else {
+    values = std::move(start);
+  }
+
+  ComponentIteration iteration(run, method, std::move(values));
+  const double tolerance = run.options().tolerance;
+  double goal = kShare * tolerance * (1 - run.discount()) / std::max(run.discount(), 1e-300);
+  std::vector<double> image(run.model().states());
+  std::vector<std::uint32_t> policy(run.model().states());
+  Certificate certificate;
+  for (;;) {
+    bool finished = true;
+    for (std::size_t c = 0; finished && c + 1 < order.components.size(); ++c) {
+      finished = iteration.Solve(order.components[c], order.components[c + 1], goal);
+    }
+    certificate = run.Backup(iteration.values(), image, policy);
+    run.Report(run.differences().magnitude(), &certificate);
+    if (!finished || run.Enough(certificate) || run.Exhausted(2)) break;
+    goal /= 4;
+    if (run.Magnify(goal) < certificate.rounding / 64) {
+      run.set_end(SolveEnd::kRounding);
+      break;
+    }
+  }
+
+  SolveMethod finished_by = method;
+  if (method == SolveMethod::kAuto) {
+    finished_by =
+        2 * iteration.krylov_states() > run.model().states() ? SolveMethod::kIpi : SolveMethod::kGs;
+  }
+  Solution solution = run.Finish(finished_by, std::move(image), std::move(policy), certificate);
+  if (!order.as_numbered) {
+    const std::vector<double> moved = std::move(solution.values);
+    const std::vector<std::uint32_t> moved_policy = std::move(solution.policy);
+    solution.values.resize(moved.size());
+    solution.policy.resize(moved.size());
+    for (std::size_t s = 0; s < moved.size(); ++s) {
+      solution.values[s] = moved[order.new_number[s]];
+      solution.policy[s] = moved_policy[order.new_number[s]];
+    }
+  }
+  return solution;
+}
+
+}  // namespace stableaa

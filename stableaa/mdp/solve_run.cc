@@ -1,0 +1,124 @@
+#include "stableaa/mdp/solve_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace stableaa {
+namespace {
+
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+// Certificates without a better one, and how near to the rounding they must be, before it is
+// blamed.
+constexpr int kPatience = 500;
+constexpr double kNearRounding = 1000;
+
+}  // namespace
+
+SolveRun::SolveRun(const Model& model, double discount, const SolveOptions& options)
+    : model_(model), discount_(discount), options_(options), certifier_(model, discount) {}
+
+void SolveRun::Count(std::uint64_t rows, std::uint64_t bytes, double seconds) {
+  row_updates_ += rows;
+  bytes_ += bytes;
+  sweep_seconds_ += seconds;
+}
+
+double SolveRun::iterations() const {
+  return static_cast<double>(row_updates_) / static_cast<double>(model_.rows());
+}
+
+bool SolveRun::Exhausted(double upcoming) {
+  if (!end_ && iterations() + upcoming > options_.max_iterations) end_ = SolveEnd::kIterations;
+  return Interrupted();
+}
+
+bool SolveRun::Interrupted() {
+  if (!end_ && seconds() > options_.max_seconds) end_ = SolveEnd::kTime;
+  if (!end_ && options_.stop && options_.stop()) end_ = SolveEnd::kStopped;
+  return end_.has_value();
+}
+
+void SolveRun::Report(double residual, const Certificate* certificate,
+                      const AcceleratorStatistics* acceleration) {
+  if (!options_.on_step) return;
+  const SolveStep step{.iterations = iterations(),
+                       .inner_iterations = inner_iterations_,
+                       .seconds = seconds(),
+                       .residual = residual,
+                       .lower = certificate != nullptr ? -certificate->half : kNothing,
+                       .upper = certificate != nullptr ? certificate->half : kNothing,
+                       .acceleration = acceleration};
+  if (!options_.on_step(step) && !end_) end_ = SolveEnd::kStopped;
+}
+
+Certificate SolveRun::Backup(std::span<const double> values, std::span<double> image,
+                             std::span<std::uint32_t> actions) {
+  const Stopwatch watch;
+  differences_ = BackupSweep(model_, discount_, values, image, actions, options_.threads);
+  Count(model_.rows(), SweepBytes(model_), watch.Seconds());
+  return certifier_.Certify(differences_);
+}
+
+bool SolveRun::Enough(const Certificate& certificate) {
+  if (certificate.half <= options_.tolerance) return true;
+  const double rest = certificate.half - certificate.rounding;
+  if (rest < least_rest_) {
+    least_rest_ = rest;
+    without_progress_ = 0;
+  } else {
+    ++without_progress_;
+  }
+  // Near the end rounding decides what the next sweep brings, and may keep it from bringing more.
+  const bool only_rounding_left =
+      rest <= certificate.rounding && certificate.rounding > options_.tolerance / 2;
+  const bool stuck = rest <= kNearRounding * certificate.rounding && without_progress_ > kPatience;
+  if (!only_rounding_left && !stuck) return false;
+  if (!end_) end_ = SolveEnd::kRounding;
+  return true;
+}
+
+Solution SolveRun::Finish(SolveMethod method, std::vector<double> image,
+                          std::vector<std::uint32_t> policy, const Certificate& certificate) {
+  for (double& value : image) value += certificate.shift;
+  std::vector<double> next(image.size());
+  // Measures, updates nothing: not counted.
+  const Differences last = BackupSweep(model_, discount_, image, next, {}, options_.threads);
+  Solution solution;
+  solution.values = std::move(image);
+  solution.policy = std::move(policy);
+  solution.lower = -certificate.half;
+  solution.upper = certificate.half;
+  solution.error = certificate.half;
+  solution.policy_error = 2 * certificate.half;
+  solution.rounding = certificate.rounding;
+  solution.residual = last.magnitude();
+  if (certificate.half <= options_.tolerance) {
+    solution.end = SolveEnd::kConverged;
+  } else {
+    solution.end = end_.value_or(SolveEnd::kRounding);
+  }
+  solution.method = method;
+  solution.discount = discount_;
+  solution.iterations = iterations();
+  solution.inner_iterations = inner_iterations_;
+  solution.seconds = seconds();
+  solution.bytes_per_second = sweep_seconds_ > 0 ? static_cast<double>(bytes_) / sweep_seconds_ : 0;
+  return solution;
+}
+
+Solution SolveRun::BackupAndFinish(SolveMethod method, std::vector<double> values) {
+  std::vector<double> image(values.size());
+  std::vector<std::uint32_t> policy(values.size());
+  const Certificate certificate = Backup(values, image, policy);
+  Report(differences_.magnitude(), &certificate);
+  return Finish(method, std::move(image), std::move(policy), certificate);
+}
+
+double LeastValue(const Model& model, double discount) {
+  return *std::ranges::min_element(model.rewards()) / (1 - discount);
+}
+
+}  // namespace stableaa

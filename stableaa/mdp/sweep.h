@@ -1,0 +1,73 @@
+// One pass over a model: the backups that all solvers are made of.
+//
+// A sweep streams the model once and reads values of next states at random places. It is bound by
+// memory, so each does all there is to do in the pass: the new values, the extremes of their
+// differences, the best actions.
+//
+// States are cut into blocks of fixed size, so that the result has the same bits for any number of
+// threads.
+#ifndef STABLEAA_MDP_SWEEP_H_
+#define STABLEAA_MDP_SWEEP_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "stableaa/bellman/backup.h"
+#include "stableaa/mdp/model.h"
+
+namespace stableaa {
+
+// Extremes over all states of (new value) − (old value).
+struct Differences {
+  double least = 0;
+  double largest = 0;
+  double values = 0;  // the largest |old value|
+
+  double span() const { return largest - least; }
+  double magnitude() const { return std::max(std::abs(least), std::abs(largest)); }
+};
+
+// image ← TV, and the actions that attain it (the first of equals) unless `actions` is empty.
+// All spans have one entry per state; image and values do not overlap.
+Differences BackupSweep(const Model& model, double discount, std::span<const double> values,
+                        std::span<double> image, std::span<std::uint32_t> actions, int threads);
+
+// The same with the self-loop of each row solved out: image(s) = max_a (r + γ Σ_{s'≠s} p V(s'))/(1
+// − γ p_ss).
+Differences JacobiSweep(const Model& model, double discount, std::span<const double> values,
+                        std::span<double> image, int threads);
+
+// image(s) ← backup.Value of the action values.
+Differences OperatorSweep(const Model& model, double discount, const Backup& backup,
+                          std::span<const double> values, std::span<double> image, int threads);
+
+// Bytes that a BackupSweep streams: the model, the values once, the image.
+std::uint64_t SweepBytes(const Model& model);
+
+// The rows of one policy, gathered so that sweeps over them alone stream no more than they need:
+//   (T_π V)(s) = rewards[s] + Σ weights[k] V(columns[k]),   weights = γ p.
+class PolicyRows {
+ public:
+  // Needs fewer than 2^32 states.
+  void Gather(const Model& model, double discount, std::span<const std::uint32_t> actions,
+              int threads);
+
+  // image ← T_π V.
+  Differences Sweep(std::span<const double> values, std::span<double> image, int threads) const;
+
+  std::uint64_t bytes() const;  // streamed by a sweep
+
+ private:
+  std::vector<std::uint64_t> offsets_;  // of the transitions of each state, and the end
+  std::vector<std::uint32_t> columns_;
+  std::vector<double> weights_;
+  std::vector<double> rewards_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_SWEEP_H_

@@ -1,0 +1,297 @@
+#include "stableaa/mdp/value_iteration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "stableaa/base/error.h"
+
+namespace stableaa {
+namespace {
+
+constexpr int kEvaluationSweeps = 40;
+// A fixed number, because an accelerated map must not change from step to step.
+constexpr int kAcceleratedEvaluationSweeps = 5;
+
+// How far a policy is evaluated before the next improvement: its span against the backup's.
+constexpr double kForcing = 0.1;
+
+// Methods whose own sweeps prove nothing make a plain backup now and then, to know where they are.
+constexpr int kSweepsBetweenBackups = 25;
+
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+void CheckFinite(const Differences& differences) {
+  if (!std::isfinite(differences.magnitude())) {
+    throw WorkFailed("the values overflow: the rewards are too large for this discount");
+  }
+}
+
+std::optional<Accelerator> MakeAccelerator(const SolveRun& run) {
+  if (!run.options().anderson) return std::nullopt;
+  AcceleratorOptions options = run.options().acceleration;
+  options.threads = run.options().threads;
+  return Accelerator(run.model().states(), options);
+}
+
+const AcceleratorStatistics* StatisticsOf(const std::optional<Accelerator>& accelerator) {
+  return accelerator ? &accelerator->statistics() : nullptr;
+}
+
+void Keep(const std::optional<Accelerator>& accelerator, Solution& solution) {
+  if (accelerator) solution.acceleration = accelerator->statistics();
+}
+
+// The next iterate: the image, or the mix.
+void Advance(std::optional<Accelerator>& accelerator, std::vector<double>& values,
+             std::vector<double>& image) {
+  if (accelerator) {
+    accelerator->Step(values, image);
+  } else {
+    values.swap(image);
+  }
+}
+
+Differences CountedOperatorSweep(SolveRun& run, const Backup& backup,
+                                 std::span<const double> values, std::span<double> image) {
+  const Stopwatch watch;
+  const Differences differences =
+      OperatorSweep(run.model(), run.discount(), backup, values, image, run.options().threads);
+  run.Count(run.model().rows(), SweepBytes(run.model()), watch.Seconds());
+  CheckFinite(differences);
+  return differences;
+}
+
+// mellowmax contracts and shifts like max, so the same bounds hold for its fixed point.
+Solution SolveByMellowmax(SolveRun& run) {
+  const std::size_t states = run.model().states();
+  const Backup& backup = run.options().backup;
+  std::vector<double> values(states);
+  std::vector<double> image(states);
+  std::optional<Accelerator> accelerator = MakeAccelerator(run);
+  Certificate certificate;
+  for (;;) {
+    const Differences differences = CountedOperatorSweep(run, backup, values, image);
+    certificate = run.certifier().Certify(differences);
+    run.Report(differences.magnitude(), &certificate, StatisticsOf(accelerator));
+    if (run.Enough(certificate) || run.Exhausted(1)) break;
+    Advance(accelerator, values, image);
+  }
+  // The greedy policy. V_π ≥ V + min d/(1−γ) because max ≥ mellowmax, so it loses at most the width
+  // of the bounds and the bias.
+  std::vector<double> greedy(states);
+  std::vector<std::uint32_t> policy(states);
+  BackupSweep(run.model(), run.discount(), values, greedy, policy, run.options().threads);
+  Solution solution =
+      run.Finish(SolveMethod::kVi, std::move(image), std::move(policy), certificate);
+  solution.residual = OperatorSweep(run.model(), run.discount(), backup, solution.values, greedy,
+                                    run.options().threads)
+                          .magnitude();
+  solution.bias_bound =
+      MellowmaxBiasBound(run.model().most_actions(), backup.omega, run.discount());
+  solution.policy_error += *solution.bias_bound;
+  Keep(accelerator, solution);
+  return solution;
+}
+
+// No bounds: several fixed points are possible, and the residual is all that can be told.
+Solution SolveByBoltzmann(SolveRun& run) {
+  const std::size_t states = run.model().states();
+  std::vector<double> values(states);
+  std::vector<double> image(states);
+  std::optional<Accelerator> accelerator = MakeAccelerator(run);
+  double residual = 0;
+  for (;;) {
+    residual = CountedOperatorSweep(run, run.options().backup, values, image).magnitude();
+    run.Report(residual, nullptr, StatisticsOf(accelerator));
+    if (residual <= run.options().tolerance || run.Exhausted(1)) break;
+    Advance(accelerator, values, image);
+  }
+  std::vector<std::uint32_t> policy(states);
+  BackupSweep(run.model(), run.discount(), values, image, policy, run.options().threads);
+  const Certificate none{.shift = 0, .half = kNothing, .rounding = kNothing};
+  Solution solution = run.Finish(SolveMethod::kVi, std::move(values), std::move(policy), none);
+  solution.residual = residual;
+  solution.end = residual <= run.options().tolerance ? SolveEnd::kConverged : run.end();
+  Keep(accelerator, solution);
+  return solution;
+}
+
+// A sweep whose differences prove nothing.
+using UncertainSweep = std::function<Differences(std::int64_t t, std::span<const double> values,
+                                                 std::span<double> image)>;
+
+// Repeats such sweeps and makes a plain backup where its certificate may be enough.
+Solution SolveByUncertainSweeps(SolveRun& run, SolveMethod method, const UncertainSweep& sweep) {
+  const std::size_t states = run.model().states();
+  std::vector<double> values(states);
+  std::vector<double> image(states);
+  std::vector<std::uint32_t> policy(states);
+  double goal = run.options().tolerance;  // for the magnified change
+  for (std::int64_t t = 1; !run.Exhausted(2); ++t) {
+    const Differences differences = sweep(t, values, image);
+    CheckFinite(differences);
+    values.swap(image);
+    run.Report(differences.magnitude(), nullptr);
+    const double change = run.Magnify(differences.magnitude());
+    if (change > goal && t % kSweepsBetweenBackups != 0) continue;
+    if (run.Exhausted(1)) break;
+    const Certificate certificate = run.Backup(values, image, policy);
+    run.Report(run.differences().magnitude(), &certificate);
+    if (run.Enough(certificate)) {
+      return run.Finish(method, std::move(image), std::move(policy), certificate);
+    }
+    values.swap(image);
+    if (change <= goal) goal = change / 2;
+  }
+  return run.BackupAndFinish(method, std::move(values));
+}
+
+}  // namespace
+
+Solution SolveByValueIteration(SolveRun& run) {
+  const std::size_t states = run.model().states();
+  std::vector<double> values(states);
+  std::vector<double> image(states);
+  std::vector<std::uint32_t> policy(states);
+  std::optional<Accelerator> accelerator = MakeAccelerator(run);
+  for (;;) {
+    const Certificate certificate = run.Backup(values, image, policy);
+    CheckFinite(run.differences());
+    run.Report(run.differences().magnitude(), &certificate, StatisticsOf(accelerator));
+    if (run.Enough(certificate) || run.Exhausted(1)) {
+      Solution solution =
+          run.Finish(SolveMethod::kVi, std::move(image), std::move(policy), certificate);
+      Keep(accelerator, solution);
+      return solution;
+    }
+    Advance(accelerator, values, image);
+  }
+}
+
+Solution SolveByOperator(SolveRun& run) {
+  const Backup& backup = run.options().backup;
+  switch (backup.kind) {
+    case BackupKind::kMellowmax:
+      return SolveByMellowmax(run);
+    case BackupKind::kBoltzmann:
+      return SolveByBoltzmann(run);
+    case BackupKind::kDynamicBoltzmann:
+      return SolveByUncertainSweeps(
+          run, SolveMethod::kVi,
+          [&](std::int64_t t, std::span<const double> values, std::span<double> image) {
+            return CountedOperatorSweep(run, backup.At(t), values, image);
+          });
+    case BackupKind::kMax:
+      break;
+  }
+  return SolveByValueIteration(run);
+}
+
+Solution SolveByJacobi(SolveRun& run) {
+  return SolveByUncertainSweeps(
+      run, SolveMethod::kJacobi,
+      [&](std::int64_t, std::span<const double> values, std::span<double> image) {
+        const Stopwatch watch;
+        const Differences differences =
+            JacobiSweep(run.model(), run.discount(), values, image, run.options().threads);
+        run.Count(run.model().rows(), SweepBytes(run.model()), watch.Seconds());
+        return differences;
+      });
+}
+
+ModifiedPolicyIteration::ModifiedPolicyIteration(SolveRun& run)
+    : run_(run),
+      values_(run.model().states()),
+      image_(run.model().states()),
+      actions_(run.model().states()) {}
+
+bool ModifiedPolicyIteration::Improve() {
+  certificate_ = run_.Backup(values_, image_, actions_);
+  CheckFinite(run_.differences());
+  run_.Report(run_.differences().magnitude(), &certificate_);
+  return run_.Enough(certificate_) || run_.Exhausted(1);
+}
+
+void ModifiedPolicyIteration::Evaluate(int most_sweeps) {
+  const std::uint64_t states = run_.model().states();
+  const double share = static_cast<double>(states) / static_cast<double>(run_.model().rows());
+  const double start = run_.differences().span();
+  // No nearer than the last backup will need.
+  const double goal =
+      std::max(kForcing * start, 0.5 * run_.options().tolerance * (1 - run_.discount()) /
+                                     std::max(run_.discount(), 1e-300));
+  policy_.Gather(run_.model(), run_.discount(), actions_, run_.options().threads);
+  double span = start;
+  int sweeps = 0;
+  values_.swap(image_);
+  while (sweeps < most_sweeps && span > goal && !run_.Exhausted(share + 1)) {
+    const Stopwatch watch;
+    const Differences differences = policy_.Sweep(values_, image_, run_.options().threads);
+    run_.Count(states, policy_.bytes(), watch.Seconds());
+    values_.swap(image_);
+    span = differences.span();
+    ++sweeps;
+  }
+}
+
+std::vector<double> ModifiedPolicyIteration::LowerBound() const {
+  const double low = run_.Magnify(run_.differences().least);
+  std::vector<double> lower = image_;
+  for (double& value : lower) value += low;
+  return lower;
+}
+
+Solution ModifiedPolicyIteration::Finish() {
+  return run_.Finish(SolveMethod::kMpi, std::move(image_), std::move(actions_), certificate_);
+}
+
+namespace {
+
+// The map V ← T_π^j TV with a fixed j, accelerated. Its first sweep is a plain backup, whose
+// certificate holds for whatever values it was given.
+Solution SolveByAcceleratedModifiedPolicyIteration(SolveRun& run) {
+  const std::uint64_t states = run.model().states();
+  const double share = static_cast<double>(states) / static_cast<double>(run.model().rows());
+  const int sweeps = run.options().evaluation_sweeps.value_or(kAcceleratedEvaluationSweeps);
+  std::vector<double> values(states);
+  std::vector<double> image(states);
+  std::vector<double> next(states);
+  std::vector<std::uint32_t> policy(states);
+  std::optional<Accelerator> accelerator = MakeAccelerator(run);
+  PolicyRows rows;
+  for (;;) {
+    const Certificate certificate = run.Backup(values, image, policy);
+    CheckFinite(run.differences());
+    run.Report(run.differences().magnitude(), &certificate, StatisticsOf(accelerator));
+    if (run.Enough(certificate) || run.Exhausted(sweeps * share + 1)) {
+      Solution solution =
+          run.Finish(SolveMethod::kMpi, std::move(image), std::move(policy), certificate);
+      Keep(accelerator, solution);
+      return solution;
+    }
+    rows.Gather(run.model(), run.discount(), policy, run.options().threads);
+    for (int i = 0; i < sweeps; ++i) {
+      const Stopwatch watch;
+      rows.Sweep(image, next, run.options().threads);
+      run.Count(states, rows.bytes(), watch.Seconds());
+      image.swap(next);
+    }
+    Advance(accelerator, values, image);
+  }
+}
+
+}  // namespace
+
+Solution SolveByModifiedPolicyIteration(SolveRun& run) {
+  if (run.options().anderson) return SolveByAcceleratedModifiedPolicyIteration(run);
+  ModifiedPolicyIteration iteration(run);
+  while (!iteration.Improve()) {
+    iteration.Evaluate(run.options().evaluation_sweeps.value_or(kEvaluationSweeps));
+  }
+  return iteration.Finish();
+}
+
+}  // namespace stableaa
