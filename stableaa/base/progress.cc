@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
@@ -36,13 +37,6 @@ double CoarseSeconds() {
 std::string_view Environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-bool IsTerminal(const ProgressOptions& options) {
-  using Mode = ProgressOptions::Mode;
-  if (options.mode != Mode::kAuto) return options.mode == Mode::kTerminal;
-  const std::string_view term = Environment("TERM");
-  return isatty(fileno(options.stream)) == 1 && !term.empty() && term != "dumb";
 }
 
 double Interval(const ProgressOptions& options, bool terminal) {
@@ -133,6 +127,10 @@ std::string DoneOfTotal(const ProgressOptions& options, std::uint64_t done) {
                      options.unit);
 }
 
+bool RemainingTimeIsKnown(const ProgressOptions& options, const Snapshot& now) {
+  return options.total > 0 && now.done < options.total && now.rate > 0;
+}
+
 std::string RemainingTime(const ProgressOptions& options, const Snapshot& now) {
   if (options.total == 0) return HumanDuration(now.elapsed) + " elapsed";
   if (now.done >= options.total) return HumanDuration(0) + " left";
@@ -140,11 +138,21 @@ std::string RemainingTime(const ProgressOptions& options, const Snapshot& now) {
   return HumanDuration(static_cast<double>(options.total - now.done) / now.rate) + " left";
 }
 
+// Where the count is not shown.
+std::string Times(const ProgressOptions& options, const Snapshot& now, std::string_view separator) {
+  std::string times = HumanDuration(now.elapsed) + " elapsed";
+  if (RemainingTimeIsKnown(options, now)) {
+    times.append(separator) += RemainingTime(options, now);
+  }
+  return times;
+}
+
 std::string PlainLine(const ProgressOptions& options, const Snapshot& now) {
   std::string line = options.label + ": ";
   if (options.total > 0) line += Percentage(options, now.done) + ", ";
-  line += fmt::format("{}, {}/s, {}", DoneOfTotal(options, now.done), HumanCount(now.rate),
-                      RemainingTime(options, now));
+  line += options.unit.empty() ? Times(options, now, ", ")
+                               : fmt::format("{}, {}/s, {}", DoneOfTotal(options, now.done),
+                                             HumanCount(now.rate), RemainingTime(options, now));
   return now.note.empty() ? line : line + ", " + now.note;
 }
 
@@ -153,8 +161,11 @@ std::string LiveLine(const ProgressOptions& options, const Snapshot& now) {
   // A full last column would move the cursor to the next line.
   const std::size_t columns = std::max<std::size_t>(Columns(options), 2) - 1;
   const std::string tail =
-      fmt::format(" {}  {}/s  {}{}{}", DoneOfTotal(options, now.done), HumanCount(now.rate),
-                  RemainingTime(options, now), now.note.empty() ? "" : "  ", now.note);
+      options.unit.empty()
+          ? fmt::format(" {}{}{}", Times(options, now, "  "), now.note.empty() ? "" : "  ",
+                        now.note)
+          : fmt::format(" {}  {}/s  {}{}{}", DoneOfTotal(options, now.done), HumanCount(now.rate),
+                        RemainingTime(options, now), now.note.empty() ? "" : "  ", now.note);
   if (options.total == 0) return Cut(options.label + ' ' + tail, columns);
   const std::string head = fmt::format("{} {:>4}", options.label, Percentage(options, now.done));
   const std::size_t used = Width(head) + Width(tail) + 3;
@@ -165,16 +176,39 @@ std::string LiveLine(const ProgressOptions& options, const Snapshot& now) {
 
 }  // namespace
 
+bool IsOnTerminal(const ProgressOptions& options) {
+  using Mode = ProgressOptions::Mode;
+  if (options.mode != Mode::kAuto) return options.mode == Mode::kTerminal;
+  const std::string_view term = Environment("TERM");
+  return isatty(fileno(options.stream)) == 1 && !term.empty() && term != "dumb";
+}
+
 Progress::Progress(ProgressOptions options)
     : options_(WithClock(std::move(options))),
-      terminal_(IsTerminal(options_)),
+      terminal_(IsOnTerminal(options_)),
       interval_(Interval(options_, terminal_)),
       done_(options_.start) {
   begin_ = older_ = newer_ = {options_.clock(), options_.start};
   due_ = begin_.seconds + interval_;
+  if (options_.by_itself && options_.mode != ProgressOptions::Mode::kSilent) {
+    redraws_ = std::jthread([this](const std::stop_token& end) { RedrawUntil(end); });
+  }
 }
 
-Progress::~Progress() { EraseLiveLine(this); }
+Progress::~Progress() {
+  redraws_ = {};  // joins
+  EraseLiveLine(this);
+}
+
+void Progress::RedrawUntil(const std::stop_token& end) {
+  while (!end.stop_requested()) {
+    {
+      std::unique_lock lock(mutex_);
+      woken_.wait_for(lock, end, std::chrono::duration<double>(interval_), [] { return false; });
+    }
+    ShowIfDue();
+  }
+}
 
 void Progress::Advance(std::uint64_t count) {
   done_.fetch_add(count, std::memory_order_relaxed);
@@ -236,6 +270,10 @@ double Progress::RecentRate(const Mark& now) {
 std::string Progress::Summary(double now) const {
   const std::uint64_t done = done_.load(std::memory_order_relaxed);
   const double seconds = now - begin_.seconds;
+  if (options_.unit.empty()) {
+    const std::string line = fmt::format("{}: {}", options_.label, HumanDuration(seconds));
+    return note_.empty() ? line : line + ", " + note_;
+  }
   std::string line =
       fmt::format("{}: {} {} in {}", options_.label, HumanCount(static_cast<double>(done)),
                   options_.unit, HumanDuration(seconds));

@@ -13,25 +13,35 @@
 //
 //   train: 1M steps in 19m36s, 850/s, return 12.5
 //
+// Without a unit the count is only a share of the work, and neither it nor its rate is shown:
+//
+//   solve  45% |█████████▍           | 12s elapsed  8.3s left  134 sweeps, gap 3.2e-04
+//
 // Any thread may call it. Advance costs an atomic addition and the reading of a coarse clock, some
 // ten nanoseconds, so it may stand in a loop of a million rounds per second.
 #ifndef STABLEAA_BASE_PROGRESS_H_
 #define STABLEAA_BASE_PROGRESS_H_
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <string>
+#include <thread>
 
 namespace stableaa {
 
 struct ProgressOptions {
   std::string label;
-  std::string unit = "steps";
-  std::uint64_t total = 0;  // 0: unknown; no percentage and no remaining time then
-  std::uint64_t start = 0;  // done before this began (a resumed run); not part of the rate
+  std::string unit = "steps";  // empty: the count means nothing to people
+  std::uint64_t total = 0;     // 0: unknown; no percentage and no remaining time then
+  std::uint64_t start = 0;     // done before this began (a resumed run); not part of the rate
+
+  // Redraw without being called, by a thread of its own: for work that has no loop to call from.
+  bool by_itself = false;
 
   enum class Mode { kAuto, kTerminal, kPlain, kSilent };
   Mode mode = Mode::kAuto;  // kAuto asks isatty() and TERM
@@ -41,6 +51,9 @@ struct ProgressOptions {
   int columns = 0;
   std::function<double()> clock = {};
 };
+
+// True if these make it a line that is redrawn in place.
+bool IsOnTerminal(const ProgressOptions& options);
 
 class Progress {
  public:
@@ -63,6 +76,7 @@ class Progress {
     std::uint64_t done = 0;
   };
 
+  void RedrawUntil(const std::stop_token& end);
   void ShowIfDue();
   void Show(double now);
   double RecentRate(const Mark& now);
@@ -80,6 +94,9 @@ class Progress {
   // The rate shown is the one since `older_`, ten to twenty seconds ago: it follows a change of
   // pace without jumping at every redraw.
   Mark begin_, older_, newer_;
+
+  std::condition_variable_any woken_;  // at the end, for redraws_
+  std::jthread redraws_;
 };
 
 // For people: 0.25, 999, 1.2k, 45M, 1.2G.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <thread>
 
@@ -81,7 +82,39 @@ TEST_F(ProgressTest, WithoutATotalElapsedTimeStandsForRemaining) {
   EXPECT_EQ(Written(), "train: 8.5k steps, 850/s, 10s elapsed\n");
 }
 
+TEST_F(ProgressTest, WithoutAUnitTheCountIsOnlyAShare) {
+  ProgressOptions options = Options(Mode::kPlain, 1000);
+  options.unit = "";
+  Progress progress(options);
+  progress.Note("gap 1e-3");
+  now_ += 10;
+  progress.Set(0);
+  now_ += 10;
+  progress.Set(200);
+  progress.Finish();
+  EXPECT_EQ(Written(),
+            "train: 0%, 10s elapsed, gap 1e-3\n"
+            "train: 20%, 20s elapsed, 1m20s left, gap 1e-3\n"
+            "train: 20s, gap 1e-3\n");
+}
+
+TEST_F(ProgressTest, ByItselfItIsRedrawnThoughNobodyCalls) {
+  ProgressOptions options = Options(Mode::kTerminal, 0);
+  options.unit = "";
+  options.by_itself = true;
+  options.clock = {};
+  {
+    const Progress progress(options);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+  EXPECT_GE(Draws(), 2);
+  EXPECT_EQ(LastDrawn(), "");
+  EXPECT_NE(Written().find("train  0."), std::string::npos) << Written();
+}
+
 TEST_F(ProgressTest, AFileOrPipeIsNoTerminal) {
+  EXPECT_FALSE(IsOnTerminal(Options(Mode::kAuto, 10)));
+  EXPECT_TRUE(IsOnTerminal(Options(Mode::kTerminal, 10)));
   Progress progress(Options(Mode::kAuto, 10));
   now_ += 1;
   progress.Advance(10);

@@ -124,6 +124,7 @@ void AddBenchCommand(CLI::App& program) {
   AddNetworkBenchCommands(*bench);
   AddEnvBenchCommand(*bench);
   AddReplayBenchCommand(*bench);
+  AddSolveBenchCommand(*bench);
   AddAgentBenchCommands(*bench);
 }
 

@@ -35,6 +35,7 @@ const std::vector<Arguments>& Commands() {
                                                   {"bench", "nn"},
                                                   {"bench", "nn-check"},
                                                   {"bench", "replay"},
+                                                  {"bench", "solve"},
                                                   {"bench", "train"},
                                                   {"bench", "update"},
                                                   {"config"},
@@ -44,7 +45,12 @@ const std::vector<Arguments>& Commands() {
                                                   {"env", "list"},
                                                   {"env", "rollout"},
                                                   {"eval"},
+                                                  {"mdp"},
+                                                  {"mdp", "convert"},
+                                                  {"mdp", "generate"},
+                                                  {"mdp", "info"},
                                                   {"play"},
+                                                  {"solve"},
                                                   {"train"},
                                                   {"completion"},
                                                   {"completion", "bash"}};
@@ -118,7 +124,7 @@ TEST(Program, UnknownCommandsAreNamedWithWhatWasProbablyMeant) {
 }
 
 TEST(Program, IncompleteCommandsAreErrors) {
-  for (const std::string command : {"bench", "config", "completion"}) {
+  for (const std::string command : {"bench", "config", "completion", "mdp"}) {
     EXPECT_NE(ExpectError(Stableaa({command}), 2).find("see 'stableaa " + command + " --help'"),
               std::string::npos);
   }

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <system_error>
 
+#include "stableaa/base/atomic_file.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/machine.h"
 #include "stableaa/base/plain_text.h"
 
 namespace stableaa {
@@ -35,6 +39,21 @@ void CheckEnding(const std::optional<std::string>& path, const std::string& flag
     throw BadInput(fmt::format("{}: expected a path that ends in {}, found '{}'", flag, ending,
                                Shorten(*path)));
   }
+}
+
+void CheckWritable(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  const bool special = std::filesystem::exists(status) && !std::filesystem::is_directory(status) &&
+                       !std::filesystem::is_regular_file(status);
+  if (!special) const AtomicFile attempt(path);
+}
+
+void AddThreadsFlag(CLI::App& command, int* threads, const std::string& meaning) {
+  *threads = std::min(CoreCount(), 1024);
+  command.add_option("--threads", *threads, meaning + " (default: all cores)")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N in [1, 1024]");
 }
 
 }  // namespace stableaa

@@ -19,6 +19,13 @@ void AddSeedFlag(CLI::App& command, std::uint64_t* seed, const std::string& mean
 void CheckEnding(const std::optional<std::string>& path, const std::string& flag,
                  const std::string& ending);
 
+// An error now rather than after the work if no file can be written at this path. Changes nothing;
+// looks only at directories and regular files, since opening a pipe would have effects.
+void CheckWritable(const std::string& path);
+
+// --threads N: in [1, 1024]. `threads` has the default, all cores.
+void AddThreadsFlag(CLI::App& command, int* threads, const std::string& meaning);
+
 }  // namespace stableaa
 
 #endif  // STABLEAA_CLI_FLAG_CHECKS_H_

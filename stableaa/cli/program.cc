@@ -88,6 +88,8 @@ int Run(int argc, char** argv) {
   AddTrainCommand(program);
   AddEvalCommand(program);
   AddPlayCommand(program);
+  AddSolveCommand(program);
+  AddMdpCommand(program);
   AddEnvCommand(program);
   AddConfigCommand(program);
   AddBenchCommand(program);

@@ -19,7 +19,9 @@ void AddCompletionCommand(CLI::App& program);
 void AddConfigCommand(CLI::App& program);
 void AddEnvCommand(CLI::App& program);
 void AddEvalCommand(CLI::App& program);
+void AddMdpCommand(CLI::App& program);
 void AddPlayCommand(CLI::App& program);
+void AddSolveCommand(CLI::App& program);
 void AddTrainCommand(CLI::App& program);
 
 // The parts of `bench` that are about networks.
@@ -31,6 +33,9 @@ void AddEnvBenchCommand(CLI::App& bench);
 // The parts that are about agents.
 void AddAgentBenchCommands(CLI::App& bench);
 void AddReplayBenchCommand(CLI::App& bench);
+
+// The part that is about models.
+void AddSolveBenchCommand(CLI::App& bench);
 
 }  // namespace stableaa
 

@@ -13,8 +13,12 @@
 namespace stableaa {
 namespace {
 
-// The probe: so many backups with so many sweeps of the policy after each.
-constexpr int kProbeImprovements = 3;
+// The probe: so many backups with so many sweeps of the policy after each. The first bounds say
+// little, because policies still change; where they grow at first, or have not begun to shrink by
+// the third, they will not soon.
+constexpr int kProbeImprovements = 4;
+constexpr double kMostGrowth = 1.5;
+constexpr double kLeastShrinkage = 0.95;
 constexpr int kProbeSweeps = 5;
 constexpr int kEvaluationSweeps = 10;
 
@@ -36,9 +40,10 @@ double Forecast(const Pace& before, const Pace& now, double tolerance) {
 }
 
 std::string Reason(const Pace& before, const Pace& now) {
+  if (now.gap >= before.gap) return "the bounds of mpi do not shrink";
   const double rate =
       std::pow(now.gap / before.gap, 1 / std::max(now.iterations - before.iterations, 1.0));
-  return fmt::format("the bounds of mpi shrink by a factor of {:.4g} a sweep only", rate);
+  return fmt::format("the bounds of mpi shrink to {:.4g} of themselves a sweep only", rate);
 }
 
 }  // namespace
@@ -51,10 +56,13 @@ Solution SolveAutomatically(SolveRun& run) {
   for (int improvements = 1;; ++improvements) {
     if (iteration.Improve()) {
       Solution solution = iteration.Finish();
-      solution.choice = fmt::format("mpi: its bounds met in {:.1f} sweeps", run.iterations());
+      solution.choice =
+          fmt::format("mpi: its bounds shrink fast, {:.1f} sweeps in all", run.iterations());
       return solution;
     }
     before = std::exchange(now, {run.iterations(), iteration.certificate().half});
+    if (improvements == 2 && now.gap > kMostGrowth * before.gap) break;
+    if (improvements == 3 && now.gap > kLeastShrinkage * before.gap) break;
     if (improvements == kProbeImprovements) {
       const double forecast = Forecast(before, now, run.options().tolerance);
       limit = forecast <= kMostIterations ? run.iterations() + 2 * forecast + 5 : 0;

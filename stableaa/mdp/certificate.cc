@@ -26,10 +26,13 @@ Certifier::Certifier(const Model& model, double discount) : discount_(discount) 
   const std::uint64_t longest = model.most_transitions();
   additions_ = LongestChain(longest) + 4;
   row_sum_error_ = 2 * (static_cast<double>(longest) + 4) * kUnit;
+  underflow_ = (static_cast<double>(longest) + 4) * std::numeric_limits<double>::denorm_min();
 }
 
 double Certifier::Floor(double magnitude) const {
-  const double backup = additions_ * kUnit * (largest_reward_ + magnitude);
+  const double numbers = largest_reward_ + magnitude;
+  if (numbers == 0) return 0;
+  const double backup = additions_ * kUnit * numbers + underflow_;
   return backup / (1 - discount_) + kUnit * magnitude;
 }
 

@@ -48,6 +48,7 @@ class Certifier {
   double largest_reward_ = 0;
   double additions_;  // n + 4
   double row_sum_error_;
+  double underflow_;  // what products too small for a double's digits can lose in a row
 };
 
 }  // namespace stableaa

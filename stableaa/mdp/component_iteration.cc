@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "stableaa/mdp/policy_system.h"
@@ -327,6 +329,7 @@ void ComponentIteration::EvaluateExactly(double goal) {
 
 void ComponentIteration::BackupForWatchers() {
   if (!run_.options().on_step || run_.iterations() < watched_ + kSweepsBetweenBackups) return;
+  if (run_.iterations() + 2 > run_.options().max_iterations) return;  // one is kept for the last
   std::vector<double> image(values_.size());
   const Certificate certificate = run_.Backup(values_, image, {});
   run_.Report(run_.differences().magnitude(), &certificate);
@@ -378,10 +381,55 @@ bool ComponentIteration::Solve(std::uint64_t first, std::uint64_t last, double g
   }
 }
 
+// A few Gauss–Seidel sweeps in sequence over the model as it is numbered. Where every row has one
+// next state the first often solves it, and finding components and renumbering would take longer
+// than that.
+std::optional<Solution> TrySweeps(SolveRun& run, std::span<const std::uint32_t> sequence,
+                                  std::vector<double>& values) {
+  constexpr int kMostSweeps = 3;
+  const Model& model = run.model();
+  const auto& arrays = model.arrays();
+  double change = HUGE_VAL;
+  for (int sweep = 0; sweep < kMostSweeps && run.Magnify(change) > run.options().tolerance;
+       ++sweep) {
+    if (run.Exhausted(2)) return std::nullopt;
+    const Stopwatch watch;
+    change = 0;
+    for (const std::uint32_t s : sequence) {
+      double best = -std::numeric_limits<double>::infinity();
+      for (std::uint64_t row = arrays.state_rows[s]; row < arrays.state_rows[s + 1]; ++row) {
+        const std::uint32_t next =
+            arrays.narrow_columns[row];  // transition `row` is that of the row
+        const double reward = arrays.rewards[row];
+        best = std::max(best, next == s ? reward / (1 - run.discount())
+                                        : reward + run.discount() * values[next]);
+      }
+      change = std::max(change, std::abs(best - values[s]));
+      values[s] = best;
+    }
+    run.Count(model.rows(), SweepBytes(model), watch.Seconds());
+    run.Report(change, nullptr);
+  }
+  if (run.Magnify(change) > run.options().tolerance || run.Exhausted(1)) return std::nullopt;
+  std::vector<double> image(values.size());
+  std::vector<std::uint32_t> policy(values.size());
+  const Certificate certificate = run.Backup(values, image, policy);
+  run.Report(run.differences().magnitude(), &certificate);
+  if (!run.Enough(certificate)) return std::nullopt;
+  return run.Finish(SolveMethod::kGs, std::move(image), std::move(policy), certificate);
+}
+
 }  // namespace
 
 Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double> start) {
-  const SolvingOrder order = FindSolvingOrder(run.model(), run.options().order);
+  const std::vector<std::uint32_t> sequence = FindStateSequence(run.model(), run.options().order);
+  const bool sweeps = method == SolveMethod::kGs || method == SolveMethod::kAuto;
+  if (sweeps && run.model().transitions() == run.model().rows()) {
+    std::optional<Solution> solution = TrySweeps(run, sequence, start);
+    if (solution) return *std::move(solution);
+  }
+
+  const SolvingOrder order = FindSolvingOrder(run.model(), sequence);
   const Model original = run.model();
   std::vector<double> values(start.size());
   if (!order.as_numbered) {

@@ -120,7 +120,9 @@ void ModelBuilder::NormaliseRow() {
     throw BadInput(
         fmt::format("{}: {}: the probabilities sum to {} instead of 1", where_(), RowName(), sum));
   }
-  if (std::abs(sum - 1) <= SumRounding(row_.size()) && (row_.size() > 1 || sum <= 1)) return;
+  const bool above_one =
+      std::ranges::any_of(row_, [](const auto& transition) { return transition.second > 1; });
+  if (std::abs(sum - 1) <= SumRounding(row_.size()) && !above_one) return;
   for (auto& transition : row_) transition.second /= sum;
 }
 
@@ -170,7 +172,7 @@ std::string FaultInRows(const ModelArrays& arrays, std::span<const Column> colum
     bool sound = columns[end - 1] < states && std::isfinite(arrays.rewards[row]);
     for (std::uint64_t k = begin; k < end; ++k) {
       sum += arrays.probabilities[k];
-      sound &= arrays.probabilities[k] > 0;
+      sound &= arrays.probabilities[k] > 0 && arrays.probabilities[k] <= 1;
       sound &= k == begin || columns[k - 1] < columns[k];
     }
     // NaN fails every comparison; infinity fails the sum.
@@ -203,8 +205,9 @@ void CheckCanonical(const ModelArrays& arrays, const std::string& name, int thre
   const auto fail = [&](const std::string& fault) {
     if (!fault.empty()) throw BadInput(fmt::format("{}: {}", name, fault));
   };
-  if ((wide ? arrays.wide_columns.size() : arrays.narrow_columns.size()) != transitions ||
-      arrays.state_rows.size() < 2) {
+  const bool one_kind = arrays.wide_columns.empty() || arrays.narrow_columns.empty();
+  if (!one_kind || arrays.wide_columns.size() + arrays.narrow_columns.size() != transitions ||
+      arrays.state_rows.size() < 2 || arrays.row_transitions.size() != rows + 1) {
     fail("the sizes of the arrays do not fit each other");
   }
   fail(FaultInOffsets(arrays.state_rows, rows, "first rows of states"));

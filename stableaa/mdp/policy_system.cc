@@ -228,6 +228,7 @@ KrylovResult KrylovSolver::Gmres(const SparseRows& rows, const TriangularFactors
       // The 2-norm bounds the largest entry.
       if (std::abs(g[j + 1]) <= std::max(options.relative * start, options.absolute)) break;
     }
+    result.reduction = std::abs(g[used]) / start;
     std::ranges::fill(scratch, 0.0);
     for (std::size_t j = used; j-- > 0;) {
       double y = g[j];

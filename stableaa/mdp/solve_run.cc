@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "stableaa/base/error.h"
+
 namespace stableaa {
 namespace {
 
@@ -14,6 +16,12 @@ constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 // blamed.
 constexpr int kPatience = 500;
 constexpr double kNearRounding = 1000;
+
+void CheckFinite(const Certificate& certificate) {
+  if (!certificate.finite()) {
+    throw WorkFailed("the values overflow: the rewards are too large for this discount");
+  }
+}
 
 }  // namespace
 
@@ -59,10 +67,13 @@ Certificate SolveRun::Backup(std::span<const double> values, std::span<double> i
   const Stopwatch watch;
   differences_ = BackupSweep(model_, discount_, values, image, actions, options_.threads);
   Count(model_.rows(), SweepBytes(model_), watch.Seconds());
-  return certifier_.Certify(differences_);
+  const Certificate certificate = certifier_.Certify(differences_);
+  CheckFinite(certificate);
+  return certificate;
 }
 
 bool SolveRun::Enough(const Certificate& certificate) {
+  CheckFinite(certificate);
   if (certificate.half <= options_.tolerance) return true;
   const double rest = certificate.half - certificate.rounding;
   if (rest < least_rest_) {
@@ -77,6 +88,17 @@ bool SolveRun::Enough(const Certificate& certificate) {
   const bool stuck = rest <= kNearRounding * certificate.rounding && without_progress_ > kPatience;
   if (!only_rounding_left && !stuck) return false;
   if (!end_) end_ = SolveEnd::kRounding;
+  return true;
+}
+
+bool SolveRun::ShouldRecentre(const Certificate& certificate) {
+  const double rest = certificate.half - certificate.rounding;
+  if (recentred_ || certificate.rounding < options_.tolerance / 2 ||
+      rest > std::max(options_.tolerance, certificate.rounding) ||
+      certifier_.Floor(differences_.values) > certificate.rounding / 2) {
+    return false;
+  }
+  recentred_ = true;
   return true;
 }
 

@@ -49,7 +49,8 @@ class SolveRun {
   void Report(double residual, const Certificate* certificate,
               const AcceleratorStatistics* acceleration = nullptr);
 
-  // A plain backup, counted: image ← TV, actions unless empty, and what it proves.
+  // A plain backup, counted: image ← TV, actions unless empty, and what it proves. Throws
+  // WorkFailed where that is nothing because the values overflow, like Enough.
   Certificate Backup(std::span<const double> values, std::span<double> image,
                      std::span<std::uint32_t> actions);
   // The differences of the last one.
@@ -57,6 +58,10 @@ class SolveRun {
 
   // True when the certificate meets the tolerance, or nothing but rounding is left to remove.
   bool Enough(const Certificate& certificate);
+
+  // True, once, when rounding is in the way of the tolerance and a part of it comes from the shift
+  // of values that are off by a constant: then the same backup of image + shift proves more.
+  bool ShouldRecentre(const Certificate& certificate);
 
   // TV and the certificate of it, as a solution.
   Solution Finish(SolveMethod method, std::vector<double> image, std::vector<std::uint32_t> policy,
@@ -82,6 +87,7 @@ class SolveRun {
   std::optional<SolveEnd> end_;
   double least_rest_ = std::numeric_limits<double>::infinity();  // of bounds, without rounding
   int without_progress_ = 0;
+  bool recentred_ = false;
 };
 
 // The value that every state reaches at least, min r/(1−γ): the start from below.

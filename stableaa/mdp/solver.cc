@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <utility>
 
 #include "stableaa/base/error.h"
@@ -22,11 +24,29 @@ Model WithNegatedRewards(const Model& model) {
   return model.WithRewards(std::move(rewards));
 }
 
+// Files may have 64 bits for next states that 32 hold. The methods by components read these only.
+Model WithNarrowColumns(const Model& model) {
+  struct Both {
+    Model rest;
+    std::vector<std::uint32_t> columns;
+  };
+  auto owner = std::make_shared<Both>(Both{model, {}});
+  owner->columns.reserve(model.transitions());
+  for (const std::uint64_t next : model.arrays().wide_columns) {
+    owner->columns.push_back(static_cast<std::uint32_t>(next));
+  }
+  ModelArrays arrays = model.arrays();
+  arrays.narrow_columns = owner->columns;
+  arrays.wide_columns = {};
+  return Model(arrays, std::move(owner), model.discount());
+}
+
 void Negate(Solution& solution) {
-  for (double& value : solution.values) value = -value;
+  // Not −x, which makes −0 of 0.
+  for (double& value : solution.values) value = 0 - value;
   std::swap(solution.lower, solution.upper);
-  solution.lower = -solution.lower;
-  solution.upper = -solution.upper;
+  solution.lower = 0 - solution.lower;
+  solution.upper = 0 - solution.upper;
 }
 
 double DiscountOf(const Model& model, const SolveOptions& options) {
@@ -127,6 +147,9 @@ void SolveOptions::Validate() const {
 Solution Solve(const Model& model, const SolveOptions& options) {
   options.Validate();
   const double discount = DiscountOf(model, options);
+  if (model.wide() && model.states() - 1 <= std::numeric_limits<std::uint32_t>::max()) {
+    return Solve(WithNarrowColumns(model), options);
+  }
   if (!options.minimize) return SolveMaximising(model, discount, options);
   Solution solution = SolveMaximising(WithNegatedRewards(model), discount, options);
   Negate(solution);

@@ -92,22 +92,22 @@ States BackwardsFrom(const Model& model, States goals) {
 
 }  // namespace
 
-SolvingOrder FindSolvingOrder(const Model& model, StateOrder order) {
-  const Components components = FindComponents(model);
-  States queue(model.states());
-  if (order == StateOrder::kBfs) {
-    queue = BackwardsFrom(model, Goals(model));
-  } else {
-    std::iota(queue.begin(), queue.end(), 0U);
-  }
+std::vector<std::uint32_t> FindStateSequence(const Model& model, StateOrder order) {
+  if (order == StateOrder::kBfs) return BackwardsFrom(model, Goals(model));
+  States sequence(model.states());
+  std::iota(sequence.begin(), sequence.end(), 0U);
+  return sequence;
+}
 
+SolvingOrder FindSolvingOrder(const Model& model, std::span<const std::uint32_t> sequence) {
+  const Components components = FindComponents(model);
   SolvingOrder result;
   result.components.assign(components.count + 1, 0);
   for (const std::uint32_t c : components.component_of_state) ++result.components[c + 1];
   std::partial_sum(result.components.begin(), result.components.end(), result.components.begin());
   std::vector<std::uint64_t> place(result.components.begin(), result.components.end() - 1);
   result.new_number.resize(model.states());
-  for (const std::uint32_t s : queue) {
+  for (const std::uint32_t s : sequence) {
     result.new_number[s] = place[components.component_of_state[s]]++;
   }
   result.as_numbered = std::ranges::is_sorted(result.new_number);

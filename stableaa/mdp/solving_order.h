@@ -8,6 +8,7 @@
 #define STABLEAA_MDP_SOLVING_ORDER_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "stableaa/mdp/model.h"
@@ -15,15 +16,19 @@
 
 namespace stableaa {
 
+// All states by their distance to the goals; those that reach none come last (kBfs). Or as numbered
+// (kModel). Needs fewer than 2^32 states.
+std::vector<std::uint32_t> FindStateSequence(const Model& model, StateOrder order);
+
 struct SolvingOrder {
   std::vector<std::uint64_t> new_number;  // of each state
   std::vector<std::uint64_t> components;  // first new number of each, and the number of states
   bool as_numbered = false;               // new_number is 0, 1, 2, …
 };
 
-// Within components breadth-first from the goals, backwards (kBfs), or as numbered (kModel).
-// Throws WorkFailed for models with 2^32 − 1 states or more.
-SolvingOrder FindSolvingOrder(const Model& model, StateOrder order);
+// By components, and by the sequence within each. Throws WorkFailed for models with 2^32 − 1 states
+// or more.
+SolvingOrder FindSolvingOrder(const Model& model, std::span<const std::uint32_t> sequence);
 
 }  // namespace stableaa
 

@@ -16,7 +16,7 @@ constexpr std::uint64_t kLeastParallel = 20'000;
 
 // Values of next states are fetched so many transitions ahead, in models whose values do not fit
 // into the second-level cache anyway.
-constexpr std::uint64_t kAhead = 32;
+constexpr std::uint64_t kAhead = 64;
 constexpr std::uint64_t kLeastFetched = 50'000;  // states
 
 // Rows from this length on are summed in four parts, which is faster and rounds less.
@@ -40,10 +40,12 @@ View<Column> ViewOf(const Model& model, std::span<const Column> columns) {
           model.transitions()};
 }
 
-// Σ weights[k] values[columns[k]] over a row.
+// Σ weights[k] values[columns[k]] over a row. Most rows are short: a call would cost as much as the
+// sum.
 template <bool kFetch, typename Column>
-double RowSum(const Column* columns, const double* weights, const double* values,
-              std::uint64_t begin, std::uint64_t end) {
+[[gnu::always_inline]] inline double RowSum(const Column* columns, const double* weights,
+                                            const double* values, std::uint64_t begin,
+                                            std::uint64_t end) {
   double sum = 0;
   std::uint64_t k = begin;
   if (end - begin >= kLongRow) {
@@ -227,8 +229,19 @@ Differences OperatorSweep(const Model& model, double discount, const Backup& bac
 
 std::uint64_t SweepBytes(const Model& model) { return model.bytes() + 16 * model.states(); }
 
-void PolicyRows::Gather(const Model& model, double discount, std::span<const std::uint32_t> actions,
-                        int threads) {
+// True if every state's row is as long as the one gathered for it.
+bool PolicyRows::KeepsOffsets(const Model& model, std::span<const std::uint32_t> actions) const {
+  if (actions_.size() != actions.size()) return false;
+  for (std::uint64_t s = 0; s < actions.size(); ++s) {
+    if (actions[s] == actions_[s]) continue;
+    const std::uint64_t row = model.state_rows()[s] + actions[s];
+    const std::uint64_t length = model.row_transitions()[row + 1] - model.row_transitions()[row];
+    if (length != offsets_[s + 1] - offsets_[s]) return false;
+  }
+  return true;
+}
+
+void PolicyRows::PlaceRows(const Model& model, std::span<const std::uint32_t> actions) {
   const std::uint64_t states = model.states();
   offsets_.resize(states + 1);
   rewards_.resize(states);
@@ -237,13 +250,21 @@ void PolicyRows::Gather(const Model& model, double discount, std::span<const std
     const std::uint64_t row = model.state_rows()[s] + actions[s];
     offsets_[s + 1] = offsets_[s] + model.row_transitions()[row + 1] - model.row_transitions()[row];
   }
-  if (columns_.size() < offsets_.back()) {
-    columns_.resize(offsets_.back());
-    weights_.resize(offsets_.back());
+  if (capacity_ < offsets_.back()) {
+    capacity_ = offsets_.back();
+    columns_ = std::make_unique_for_overwrite<std::uint32_t[]>(capacity_);
+    weights_ = std::make_unique_for_overwrite<double[]>(capacity_);
   }
+}
+
+void PolicyRows::Gather(const Model& model, double discount, std::span<const std::uint32_t> actions,
+                        int threads) {
+  const bool all = !KeepsOffsets(model, actions);
+  if (all) PlaceRows(model, actions);
   model.VisitColumns([&](auto columns) {
-    OverBlocks(states, offsets_.back(), threads, [&](std::uint64_t first, std::uint64_t last) {
+    const auto gather = [&](std::uint64_t first, std::uint64_t last) {
       for (std::uint64_t s = first; s < last; ++s) {
+        if (!all && actions[s] == actions_[s]) continue;
         const std::uint64_t row = model.state_rows()[s] + actions[s];
         const std::uint64_t from = model.row_transitions()[row];
         const std::uint64_t to = offsets_[s];
@@ -254,8 +275,10 @@ void PolicyRows::Gather(const Model& model, double discount, std::span<const std
         rewards_[s] = model.rewards()[row];
       }
       return kNone;
-    });
+    };
+    OverBlocks(model.states(), offsets_.back(), threads, gather);
   });
+  actions_.assign(actions.begin(), actions.end());
 }
 
 Differences PolicyRows::Sweep(std::span<const double> values, std::span<double> image,
@@ -266,7 +289,7 @@ Differences PolicyRows::Sweep(std::span<const double> values, std::span<double> 
                                       std::uint64_t last) {
     Differences all = kNone;
     for (std::uint64_t s = first; s < last; ++s) {
-      image[s] = rewards_[s] + RowSum<kFetch>(columns_.data(), weights_.data(), values.data(),
+      image[s] = rewards_[s] + RowSum<kFetch>(columns_.get(), weights_.get(), values.data(),
                                               offsets_[s], offsets_[s + 1]);
       Join(all, values[s], image[s]);
     }

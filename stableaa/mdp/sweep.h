@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -52,7 +53,7 @@ std::uint64_t SweepBytes(const Model& model);
 //   (T_π V)(s) = rewards[s] + Σ weights[k] V(columns[k]),   weights = γ p.
 class PolicyRows {
  public:
-  // Needs fewer than 2^32 states.
+  // Needs fewer than 2^32 states. A policy that differs little from the last one costs little.
   void Gather(const Model& model, double discount, std::span<const std::uint32_t> actions,
               int threads);
 
@@ -62,9 +63,15 @@ class PolicyRows {
   std::uint64_t bytes() const;  // streamed by a sweep
 
  private:
+  bool KeepsOffsets(const Model& model, std::span<const std::uint32_t> actions) const;
+  void PlaceRows(const Model& model, std::span<const std::uint32_t> actions);
+
+  std::vector<std::uint32_t> actions_;  // as gathered last
   std::vector<std::uint64_t> offsets_;  // of the transitions of each state, and the end
-  std::vector<std::uint32_t> columns_;
-  std::vector<double> weights_;
+  // Not vectors: those would write zeros first, which takes as long as the gathering.
+  std::unique_ptr<std::uint32_t[]> columns_;
+  std::unique_ptr<double[]> weights_;
+  std::uint64_t capacity_ = 0;  // of these two
   std::vector<double> rewards_;
 };
 

@@ -54,6 +54,13 @@ void Advance(std::optional<Accelerator>& accelerator, std::vector<double>& value
   }
 }
 
+// Without the constant that the bounds show the values to lack. Policies do not depend on it.
+void Recentre(const Certificate& certificate, std::vector<double>& values,
+              std::vector<double>& image) {
+  for (double& value : image) value += certificate.shift;
+  values.swap(image);
+}
+
 Differences CountedOperatorSweep(SolveRun& run, const Backup& backup,
                                  std::span<const double> values, std::span<double> image) {
   const Stopwatch watch;
@@ -140,7 +147,7 @@ Solution SolveByUncertainSweeps(SolveRun& run, SolveMethod method, const Uncerta
     if (run.Exhausted(1)) break;
     const Certificate certificate = run.Backup(values, image, policy);
     run.Report(run.differences().magnitude(), &certificate);
-    if (run.Enough(certificate)) {
+    if (run.Enough(certificate) || run.Exhausted(2)) {
       return run.Finish(method, std::move(image), std::move(policy), certificate);
     }
     values.swap(image);
@@ -161,6 +168,10 @@ Solution SolveByValueIteration(SolveRun& run) {
     const Certificate certificate = run.Backup(values, image, policy);
     CheckFinite(run.differences());
     run.Report(run.differences().magnitude(), &certificate, StatisticsOf(accelerator));
+    if (run.ShouldRecentre(certificate) && !run.Exhausted(1)) {
+      Recentre(certificate, values, image);
+      continue;
+    }
     if (run.Enough(certificate) || run.Exhausted(1)) {
       Solution solution =
           run.Finish(SolveMethod::kVi, std::move(image), std::move(policy), certificate);
@@ -212,6 +223,10 @@ bool ModifiedPolicyIteration::Improve() {
   certificate_ = run_.Backup(values_, image_, actions_);
   CheckFinite(run_.differences());
   run_.Report(run_.differences().magnitude(), &certificate_);
+  if (run_.ShouldRecentre(certificate_) && !run_.Exhausted(1)) {
+    Recentre(certificate_, values_, image_);
+    return Improve();
+  }
   return run_.Enough(certificate_) || run_.Exhausted(1);
 }
 

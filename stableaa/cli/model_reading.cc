@@ -1,0 +1,32 @@
+#include "stableaa/cli/model_reading.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+
+#include "stableaa/base/plain_text.h"
+#include "stableaa/base/progress.h"
+#include "stableaa/base/stopwatch.h"
+
+namespace stableaa {
+
+ReadingResult ReadModelShowingProgress(const std::string& path, int threads) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  const std::string size =
+      error ? "" : fmt::format(" ({}B)", HumanCount(static_cast<double>(bytes)));
+  const Progress progress(
+      {.label = fmt::format("reading {}{}", Shorten(path), size), .unit = "", .by_itself = true});
+  const Stopwatch watch;
+  LoadedModel loaded = ReadModel(path, threads);
+  return {std::move(loaded), watch.Seconds()};
+}
+
+std::string ModelSummary(const std::string& path, const Model& model) {
+  return fmt::format("{}: {} states, {} rows, {} transitions", Shorten(path, 200), model.states(),
+                     model.rows(), model.transitions());
+}
+
+}  // namespace stableaa
