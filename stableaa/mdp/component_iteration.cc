@@ -25,9 +25,12 @@ constexpr double kExact = 1e-12;
 constexpr int kPatience = 3;
 
 // auto: sweeps are too slow when they take more than so many (full ones) to make the change of an
-// improvement ten times smaller, seen over so many improvements. A Krylov method takes about as
-// long.
+// improvement ten times smaller, seen over so many improvements. Fewer once the policy has settled
+// and hardly any state changes its action: then a Krylov method is sure not to be lost on the next
+// policy.
 constexpr double kMostSweepsPerDecade = 60;
+constexpr double kMostSweepsPerDecadeSettled = 25;
+constexpr double kSettled = 0.01;  // share of the states
 constexpr std::size_t kImprovementsSeen = 3;
 
 // Certificates on the way, for those who watch: one per so many sweeps.
@@ -105,6 +108,7 @@ class ComponentIteration {
   SparseRows policy_;                    // W of the policy, columns counted from first_
   std::vector<double> constants_;        // c: rewards and the values of other components
   std::vector<std::uint32_t> gathered_;  // the actions that policy_ was made of
+  double changed_ = 1;                   // share of them that differed from those before
   TriangularFactors factors_;
   KrylovSolver krylov_;
   std::vector<double> residual_;
@@ -201,8 +205,14 @@ bool ComponentIteration::ResidualIsSmall(double goal) {
 // Returns whether the policy is the one gathered before. Constants are always renewed.
 bool ComponentIteration::GatherPolicy() {
   const std::span<const std::uint32_t> actions(actions_.data() + first_, size());
-  const bool same = std::ranges::equal(actions, gathered_);
-  if (same) return true;
+  if (gathered_.size() == actions.size()) {
+    std::uint64_t changed = 0;
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      changed += static_cast<std::uint64_t>(actions[i] != gathered_[i]);
+    }
+    changed_ = static_cast<double>(changed) / static_cast<double>(size());
+    if (changed == 0) return true;
+  }
   gathered_.assign(actions.begin(), actions.end());
   policy_.Clear();
   constants_.clear();
@@ -264,7 +274,8 @@ bool ComponentIteration::SweepsAreSlow() const {
   const Pace& before = history_[history_.size() - 1 - kImprovementsSeen];
   const Pace& now = history_.back();
   const double decades = std::log10(before.change / now.change);
-  return now.sweeps - before.sweeps > kMostSweepsPerDecade * decades;
+  const double most = changed_ <= kSettled ? kMostSweepsPerDecadeSettled : kMostSweepsPerDecade;
+  return now.sweeps - before.sweeps > most * decades;
 }
 
 void ComponentIteration::TightenIfStuck(double change) {
@@ -348,6 +359,7 @@ bool ComponentIteration::Solve(std::uint64_t first, std::uint64_t last, double g
                        static_cast<double>(run_.model().rows());
   const double begin = run_.iterations();
   history_.clear();
+  changed_ = 1;
   forcing_ = kForcing;
   least_change_ = std::numeric_limits<double>::infinity();
   without_progress_ = 0;

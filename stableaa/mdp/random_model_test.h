@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -89,8 +91,13 @@ inline std::vector<long double> ExactPolicyValues(const Model& model, double dis
 // V* by policy iteration with the above.
 inline std::vector<long double> ExactValues(const Model& model, double discount) {
   std::vector<std::uint32_t> policy(model.states(), 0);
+  long double before = -std::numeric_limits<long double>::infinity();
   for (;;) {
     const std::vector<long double> values = ExactPolicyValues(model, discount, policy);
+    // A better policy has larger values; otherwise rounding leads in a circle of equal ones.
+    const long double total = std::accumulate(values.begin(), values.end(), 0.0L);
+    if (!(total > before)) return values;
+    before = total;
     bool changed = false;
     for (std::size_t s = 0; s < model.states(); ++s) {
       const auto value_of = [&](std::uint64_t row) {

@@ -204,7 +204,7 @@ TEST(FullSolver, HasTheSameBitsForAnyNumberOfThreads) {
       SolveOptions& options = variant.options;
       options.discount = 0.99;
       options.tolerance = 1e-4;
-      options.max_iterations = 30;
+      options.max_iterations = 15;
       const Solution one = Solve(model, options);
       for (const int threads : {2, 3}) {
         options.threads = threads;
