@@ -51,6 +51,7 @@ std::string Reason(const Pace& before, const Pace& now) {
 Solution SolveAutomatically(SolveRun& run) {
   ModifiedPolicyIteration iteration(run);
   double limit = HUGE_VAL;  // of iterations by mpi
+  double forecast = HUGE_VAL;
   Pace before;
   Pace now;
   for (int improvements = 1;; ++improvements) {
@@ -60,12 +61,14 @@ Solution SolveAutomatically(SolveRun& run) {
           fmt::format("mpi: its bounds shrink fast, {:.1f} sweeps in all", run.iterations());
       return solution;
     }
+    const double former = forecast;
     before = std::exchange(now, {run.iterations(), iteration.certificate().half});
+    forecast = Forecast(before, now, run.options().tolerance);
     if (improvements == 2 && now.gap > kMostGrowth * before.gap) break;
     if (improvements == 3 && now.gap > kLeastShrinkage * before.gap) break;
     if (improvements == kProbeImprovements) {
-      const double forecast = Forecast(before, now, run.options().tolerance);
-      limit = forecast <= kMostIterations ? run.iterations() + 2 * forecast + 5 : 0;
+      const double better = std::min(former, forecast);  // the pace is uneven while policies change
+      limit = better <= kMostIterations ? run.iterations() + 2 * better + 5 : 0;
     }
     if (run.iterations() > limit) break;
     iteration.Evaluate(improvements < kProbeImprovements ? kProbeSweeps : kEvaluationSweeps);

@@ -25,7 +25,7 @@ Certifier::Certifier(const Model& model, double discount) : discount_(discount) 
   }
   const std::uint64_t longest = model.most_transitions();
   additions_ = LongestChain(longest) + 4;
-  row_sum_error_ = 2 * (static_cast<double>(longest) + 4) * kUnit;
+  row_sum_error_ = 3 * (static_cast<double>(longest) + 4) * kUnit;  // and of checking it
   underflow_ = (static_cast<double>(longest) + 4) * std::numeric_limits<double>::denorm_min();
 }
 

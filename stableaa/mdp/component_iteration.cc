@@ -202,7 +202,8 @@ bool ComponentIteration::ResidualIsSmall(double goal) {
   return (whole ? differences.span() / 2 : differences.magnitude()) <= goal;
 }
 
-// Returns whether the policy is the one gathered before. Constants are always renewed.
+// Returns whether the policy is the one gathered before: then nothing is to be done, because what
+// other components contribute is final.
 bool ComponentIteration::GatherPolicy() {
   const std::span<const std::uint32_t> actions(actions_.data() + first_, size());
   if (gathered_.size() == actions.size()) {

@@ -56,6 +56,7 @@ void ModelBuilder::UseWideColumns() {
 }
 
 void ModelBuilder::BeginState() {
+  if (!row_.empty()) throw std::logic_error("BeginState within a row");
   CheckLastState();
   storage_.state_rows.push_back(storage_.rewards.size());
 }

@@ -91,6 +91,11 @@ bool SolveRun::Enough(const Certificate& certificate) {
   return true;
 }
 
+void SolveRun::ForgetProgress() {
+  least_rest_ = std::numeric_limits<double>::infinity();
+  without_progress_ = 0;
+}
+
 bool SolveRun::ShouldRecentre(const Certificate& certificate) {
   const double rest = certificate.half - certificate.rounding;
   if (recentred_ || certificate.rounding < options_.tolerance / 2 ||

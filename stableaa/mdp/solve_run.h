@@ -59,6 +59,10 @@ class SolveRun {
   // True when the certificate meets the tolerance, or nothing but rounding is left to remove.
   bool Enough(const Certificate& certificate);
 
+  // Calls of Enough since the bounds were last better than ever.
+  int without_progress() const { return without_progress_; }
+  void ForgetProgress();
+
   // True, once, when rounding is in the way of the tolerance and a part of it comes from the shift
   // of values that are off by a constant: then the same backup of image + shift proves more.
   bool ShouldRecentre(const Certificate& certificate);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <stdexcept>
 
 #include "stableaa/mdp/components.h"
 
@@ -93,6 +94,7 @@ States BackwardsFrom(const Model& model, States goals) {
 }  // namespace
 
 std::vector<std::uint32_t> FindStateSequence(const Model& model, StateOrder order) {
+  if (model.wide()) throw std::logic_error("FindStateSequence of a model with 64-bit columns");
   if (order == StateOrder::kBfs) return BackwardsFrom(model, Goals(model));
   States sequence(model.states());
   std::iota(sequence.begin(), sequence.end(), 0U);

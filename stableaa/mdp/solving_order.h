@@ -17,7 +17,7 @@
 namespace stableaa {
 
 // All states by their distance to the goals; those that reach none come last (kBfs). Or as numbered
-// (kModel). Needs fewer than 2^32 states.
+// (kModel). Next states must have 32 bits.
 std::vector<std::uint32_t> FindStateSequence(const Model& model, StateOrder order);
 
 struct SolvingOrder {

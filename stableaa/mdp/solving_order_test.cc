@@ -17,6 +17,10 @@
 namespace stableaa {
 namespace {
 
+SolvingOrder OrderOf(const Model& model, StateOrder order) {
+  return FindSolvingOrder(model, FindStateSequence(model, order));
+}
+
 constexpr std::uint64_t kFar = std::numeric_limits<std::uint64_t>::max();
 
 // Calls visit(state, next) for every transition.
@@ -114,7 +118,7 @@ std::vector<Model> Models() {
 TEST(SolvingOrder, IsAPermutationWithComponentsInReverseTopologicalOrder) {
   for (const Model& model : Models()) {
     for (const StateOrder kind : {StateOrder::kBfs, StateOrder::kModel}) {
-      ExpectComponentsInOrder(model, FindSolvingOrder(model, kind));
+      ExpectComponentsInOrder(model, OrderOf(model, kind));
       if (HasFailure()) return;
     }
   }
@@ -122,7 +126,7 @@ TEST(SolvingOrder, IsAPermutationWithComponentsInReverseTopologicalOrder) {
 
 TEST(SolvingOrder, AsInTheModelKeepsTheNumbersWithinComponents) {
   for (const Model& model : Models()) {
-    const SolvingOrder order = FindSolvingOrder(model, StateOrder::kModel);
+    const SolvingOrder order = OrderOf(model, StateOrder::kModel);
     const std::vector<std::uint64_t> old = OldNumbers(order);
     for (std::size_t c = 0; c + 1 < order.components.size(); ++c) {
       for (std::uint64_t i = order.components[c] + 1; i < order.components[c + 1]; ++i) {
@@ -134,7 +138,7 @@ TEST(SolvingOrder, AsInTheModelKeepsTheNumbersWithinComponents) {
 
 TEST(SolvingOrder, BreadthFirstGoesOutwardsFromTheGoalsWithinComponents) {
   for (const Model& model : Models()) {
-    const SolvingOrder order = FindSolvingOrder(model, StateOrder::kBfs);
+    const SolvingOrder order = OrderOf(model, StateOrder::kBfs);
     const std::vector<std::uint64_t> old = OldNumbers(order);
     const std::vector<std::uint64_t> distances = Distances(model);
     for (std::size_t c = 0; c + 1 < order.components.size(); ++c) {
@@ -168,23 +172,23 @@ using Numbers = std::vector<std::uint64_t>;
 
 TEST(SolvingOrder, GoalsAreAbsorbingStatesBetterThanTheWorst) {
   // The end absorbs at 0; the best reward elsewhere does not matter.
-  EXPECT_EQ(FindSolvingOrder(Row({5, -1, -1, -1, 0}, true), StateOrder::kBfs).new_number,
+  EXPECT_EQ(OrderOf(Row({5, -1, -1, -1, 0}, true), StateOrder::kBfs).new_number,
             (Numbers{4, 3, 2, 1, 0}));
 }
 
 TEST(SolvingOrder, ATrapThatPaysTheWorstIsNoGoal) {
-  const SolvingOrder order = FindSolvingOrder(Row({5, -1, -1, -1, -1}, true), StateOrder::kBfs);
+  const SolvingOrder order = OrderOf(Row({5, -1, -1, -1, -1}, true), StateOrder::kBfs);
   // The trap comes first, as its component, then outwards from state 0.
   EXPECT_EQ(order.new_number, (Numbers{1, 2, 3, 4, 0}));
   EXPECT_EQ(order.components, (Numbers{0, 1, 5}));
 }
 
 TEST(SolvingOrder, WithoutAbsorbingStatesGoalsAreThoseWithTheBestReward) {
-  EXPECT_EQ(FindSolvingOrder(Row({0, 0, 7, 0, 0}, false), StateOrder::kBfs).new_number[2], 0);
-  const SolvingOrder from_zero = FindSolvingOrder(Row({7, 0, 0, 0, 0}, false), StateOrder::kBfs);
+  EXPECT_EQ(OrderOf(Row({0, 0, 7, 0, 0}, false), StateOrder::kBfs).new_number[2], 0);
+  const SolvingOrder from_zero = OrderOf(Row({7, 0, 0, 0, 0}, false), StateOrder::kBfs);
   EXPECT_EQ(from_zero.new_number, (Numbers{0, 1, 2, 3, 4}));
   EXPECT_TRUE(from_zero.as_numbered);
-  const SolvingOrder back = FindSolvingOrder(Row({0, 0, 0, 0, 7}, false), StateOrder::kBfs);
+  const SolvingOrder back = OrderOf(Row({0, 0, 0, 0, 7}, false), StateOrder::kBfs);
   EXPECT_EQ(back.new_number, (Numbers{4, 3, 2, 1, 0}));
   EXPECT_FALSE(back.as_numbered);
 }

@@ -53,7 +53,8 @@ std::uint64_t SweepBytes(const Model& model);
 //   (T_π V)(s) = rewards[s] + Σ weights[k] V(columns[k]),   weights = γ p.
 class PolicyRows {
  public:
-  // Needs fewer than 2^32 states. A policy that differs little from the last one costs little.
+  // Needs fewer than 2^32 states. A policy that differs little from the last one costs little: the
+  // model and the discount are those of the call before.
   void Gather(const Model& model, double discount, std::span<const std::uint32_t> actions,
               int threads);
 

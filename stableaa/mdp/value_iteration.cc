@@ -21,6 +21,9 @@ constexpr double kForcing = 0.1;
 // Methods whose own sweeps prove nothing make a plain backup now and then, to know where they are.
 constexpr int kSweepsBetweenBackups = 25;
 
+// Certificates without better bounds after which acceleration is given up.
+constexpr int kAcceleratedPatience = 200;
+
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 void CheckFinite(const Differences& differences) {
@@ -29,30 +32,43 @@ void CheckFinite(const Differences& differences) {
   }
 }
 
-std::optional<Accelerator> MakeAccelerator(const SolveRun& run) {
-  if (!run.options().anderson) return std::nullopt;
-  AcceleratorOptions options = run.options().acceleration;
-  options.threads = run.options().threads;
-  return Accelerator(run.model().states(), options);
-}
-
-const AcceleratorStatistics* StatisticsOf(const std::optional<Accelerator>& accelerator) {
-  return accelerator ? &accelerator->statistics() : nullptr;
-}
-
-void Keep(const std::optional<Accelerator>& accelerator, Solution& solution) {
-  if (accelerator) solution.acceleration = accelerator->statistics();
-}
-
-// The next iterate: the image, or the mix.
-void Advance(std::optional<Accelerator>& accelerator, std::vector<double>& values,
-             std::vector<double>& image) {
-  if (accelerator) {
-    accelerator->Step(values, image);
-  } else {
-    values.swap(image);
+// The accelerator of a solve that asked for one. Where it brings no better bounds for a long time
+// (rounding and changes of policy can do that) it is given up: plain steps get there.
+class Acceleration {
+ public:
+  explicit Acceleration(SolveRun& run) : run_(run) {
+    if (!run.options().anderson) return;
+    AcceleratorOptions options = run.options().acceleration;
+    options.threads = run.options().threads;
+    accelerator_.emplace(run.model().states(), options);
+    active_ = true;
   }
-}
+
+  // The next iterate: the mix, or the image.
+  void Advance(std::vector<double>& values, std::vector<double>& image) {
+    if (active_ && run_.without_progress() > kAcceleratedPatience) {
+      active_ = false;
+      run_.ForgetProgress();
+    }
+    if (active_) {
+      accelerator_->Step(values, image);
+    } else {
+      values.swap(image);
+    }
+  }
+
+  const AcceleratorStatistics* statistics() const {
+    return accelerator_ ? &accelerator_->statistics() : nullptr;
+  }
+  void Keep(Solution& solution) const {
+    if (accelerator_) solution.acceleration = accelerator_->statistics();
+  }
+
+ private:
+  SolveRun& run_;
+  std::optional<Accelerator> accelerator_;
+  bool active_ = false;
+};
 
 // Without the constant that the bounds show the values to lack. Policies do not depend on it.
 void Recentre(const Certificate& certificate, std::vector<double>& values,
@@ -77,14 +93,14 @@ Solution SolveByMellowmax(SolveRun& run) {
   const Backup& backup = run.options().backup;
   std::vector<double> values(states);
   std::vector<double> image(states);
-  std::optional<Accelerator> accelerator = MakeAccelerator(run);
+  Acceleration acceleration(run);
   Certificate certificate;
   for (;;) {
     const Differences differences = CountedOperatorSweep(run, backup, values, image);
     certificate = run.certifier().Certify(differences);
-    run.Report(differences.magnitude(), &certificate, StatisticsOf(accelerator));
+    run.Report(differences.magnitude(), &certificate, acceleration.statistics());
     if (run.Enough(certificate) || run.Exhausted(1)) break;
-    Advance(accelerator, values, image);
+    acceleration.Advance(values, image);
   }
   // The greedy policy. V_π ≥ V + min d/(1−γ) because max ≥ mellowmax, so it loses at most the width
   // of the bounds and the bias.
@@ -99,7 +115,7 @@ Solution SolveByMellowmax(SolveRun& run) {
   solution.bias_bound =
       MellowmaxBiasBound(run.model().most_actions(), backup.omega, run.discount());
   solution.policy_error += *solution.bias_bound;
-  Keep(accelerator, solution);
+  acceleration.Keep(solution);
   return solution;
 }
 
@@ -108,13 +124,13 @@ Solution SolveByBoltzmann(SolveRun& run) {
   const std::size_t states = run.model().states();
   std::vector<double> values(states);
   std::vector<double> image(states);
-  std::optional<Accelerator> accelerator = MakeAccelerator(run);
+  Acceleration acceleration(run);
   double residual = 0;
   for (;;) {
     residual = CountedOperatorSweep(run, run.options().backup, values, image).magnitude();
-    run.Report(residual, nullptr, StatisticsOf(accelerator));
+    run.Report(residual, nullptr, acceleration.statistics());
     if (residual <= run.options().tolerance || run.Exhausted(1)) break;
-    Advance(accelerator, values, image);
+    acceleration.Advance(values, image);
   }
   std::vector<std::uint32_t> policy(states);
   BackupSweep(run.model(), run.discount(), values, image, policy, run.options().threads);
@@ -122,7 +138,7 @@ Solution SolveByBoltzmann(SolveRun& run) {
   Solution solution = run.Finish(SolveMethod::kVi, std::move(values), std::move(policy), none);
   solution.residual = residual;
   solution.end = residual <= run.options().tolerance ? SolveEnd::kConverged : run.end();
-  Keep(accelerator, solution);
+  acceleration.Keep(solution);
   return solution;
 }
 
@@ -163,11 +179,11 @@ Solution SolveByValueIteration(SolveRun& run) {
   std::vector<double> values(states);
   std::vector<double> image(states);
   std::vector<std::uint32_t> policy(states);
-  std::optional<Accelerator> accelerator = MakeAccelerator(run);
+  Acceleration acceleration(run);
   for (;;) {
     const Certificate certificate = run.Backup(values, image, policy);
     CheckFinite(run.differences());
-    run.Report(run.differences().magnitude(), &certificate, StatisticsOf(accelerator));
+    run.Report(run.differences().magnitude(), &certificate, acceleration.statistics());
     if (run.ShouldRecentre(certificate) && !run.Exhausted(1)) {
       Recentre(certificate, values, image);
       continue;
@@ -175,10 +191,10 @@ Solution SolveByValueIteration(SolveRun& run) {
     if (run.Enough(certificate) || run.Exhausted(1)) {
       Solution solution =
           run.Finish(SolveMethod::kVi, std::move(image), std::move(policy), certificate);
-      Keep(accelerator, solution);
+      acceleration.Keep(solution);
       return solution;
     }
-    Advance(accelerator, values, image);
+    acceleration.Advance(values, image);
   }
 }
 
@@ -275,16 +291,16 @@ Solution SolveByAcceleratedModifiedPolicyIteration(SolveRun& run) {
   std::vector<double> image(states);
   std::vector<double> next(states);
   std::vector<std::uint32_t> policy(states);
-  std::optional<Accelerator> accelerator = MakeAccelerator(run);
+  Acceleration acceleration(run);
   PolicyRows rows;
   for (;;) {
     const Certificate certificate = run.Backup(values, image, policy);
     CheckFinite(run.differences());
-    run.Report(run.differences().magnitude(), &certificate, StatisticsOf(accelerator));
+    run.Report(run.differences().magnitude(), &certificate, acceleration.statistics());
     if (run.Enough(certificate) || run.Exhausted(sweeps * share + 1)) {
       Solution solution =
           run.Finish(SolveMethod::kMpi, std::move(image), std::move(policy), certificate);
-      Keep(accelerator, solution);
+      acceleration.Keep(solution);
       return solution;
     }
     rows.Gather(run.model(), run.discount(), policy, run.options().threads);
@@ -294,7 +310,7 @@ Solution SolveByAcceleratedModifiedPolicyIteration(SolveRun& run) {
       run.Count(states, rows.bytes(), watch.Seconds());
       image.swap(next);
     }
-    Advance(accelerator, values, image);
+    acceleration.Advance(values, image);
   }
 }
 
