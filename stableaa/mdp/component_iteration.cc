@@ -32,6 +32,9 @@ constexpr double kMostSweepsPerDecade = 60;
 constexpr double kMostSweepsPerDecadeSettled = 25;
 constexpr double kSettled = 0.01;  // share of the states
 constexpr std::size_t kImprovementsSeen = 3;
+// In a small component a wrong guess costs little: there one evaluation whose sweeps do not halve
+// the change is enough to go over.
+constexpr std::uint64_t kSmall = 30'000;  // states
 
 // Certificates on the way, for those who watch: one per so many sweeps.
 constexpr double kSweepsBetweenBackups = 25;
@@ -68,7 +71,7 @@ class ComponentIteration {
   Differences PlainDifferences();
   bool ResidualIsSmall(double goal);
   bool GatherPolicy();
-  void EvaluateBySweeps(double change, double goal);
+  double EvaluateBySweeps(double change, double goal);
   bool SweepsAreSlow() const;
   void TightenIfStuck(double change);
   bool EvaluateByKrylov(double goal, bool same_policy);
@@ -260,13 +263,18 @@ double ComponentIteration::PolicySweep() {
   return change;
 }
 
-void ComponentIteration::EvaluateBySweeps(double change, double goal) {
+// Returns by what factor the change of a sweep fell from the first to the last.
+double ComponentIteration::EvaluateBySweeps(double change, double goal) {
   const int most = run_.options().evaluation_sweeps.value_or(kEvaluationSweeps);
   const double share = static_cast<double>(size()) / static_cast<double>(run_.model().rows());
+  double first = 0;
+  double now = 0;
   for (int i = 0; i < most && !run_.Exhausted(share + 1); ++i) {
-    const double now = PolicySweep();
-    if (now <= kForcing * change || now <= goal) return;
+    now = PolicySweep();
+    if (i == 0) first = now;
+    if (now <= kForcing * change || now <= goal) return 0;
   }
+  return first > 0 ? now / first : 0;
 }
 
 // Whether the changes of the last improvements, with the sweeps between them, shrink too slowly.
@@ -380,13 +388,14 @@ bool ComponentIteration::Solve(std::uint64_t first, std::uint64_t last, double g
     BackupForWatchers();
     if (krylov) TightenIfStuck(change);
     const bool same_policy = GatherPolicy();
+    bool slow = false;
     if (method_ == SolveMethod::kPi) {
       EvaluateExactly(goal);
     } else if (!krylov || !EvaluateByKrylov(goal, same_policy)) {
-      EvaluateBySweeps(change, goal);
+      slow = EvaluateBySweeps(change, goal) > 0.5 && size() <= kSmall;
     }
     history_.push_back({(run_.iterations() - begin) / share, change});
-    if (method_ == SolveMethod::kAuto && !krylov && SweepsAreSlow()) {
+    if (method_ == SolveMethod::kAuto && !krylov && (slow || SweepsAreSlow())) {
       krylov = true;
       krylov_states_ += size();
       gathered_.clear();  // not factored yet
