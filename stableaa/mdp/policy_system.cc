@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kAbsent = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kBlock = 4096;  // terms summed in one go; fixed, whatever the threads
-constexpr std::size_t kLeastParallel = 50'000;
+constexpr std::size_t kLeastParallel = 100'000;
 
 bool Parallel(std::size_t size, int threads) { return threads > 1 && size >= kLeastParallel; }
 

@@ -170,8 +170,8 @@ TEST(PolicySystem, MultiplyIsIdentityMinusWeights) {
 }
 
 TEST(PolicySystem, MultiplyHasTheSameBitsForAnyNumberOfThreads) {
-  const SparseRows rows = Rows(RandomWeights(60'000, 3, 0.9, 1));
-  const Vector x = RandomVector(60'000, 2);
+  const SparseRows rows = Rows(RandomWeights(120'000, 3, 0.9, 1));
+  const Vector x = RandomVector(120'000, 2);
   Vector one(x.size());
   Multiply(rows, x, one, 1);
   for (const int threads : {2, 3}) {
@@ -349,8 +349,8 @@ TEST_P(Krylov, StopsWhenAsked) {
 }
 
 TEST_P(Krylov, HasTheSameBitsForAnyNumberOfThreads) {
-  const SparseRows rows = Rows(RandomWeights(60'000, 3, 0.99, 1));
-  const Vector b = RandomVector(60'000, 2);
+  const SparseRows rows = Rows(RandomWeights(120'000, 3, 0.99, 1));
+  const Vector b = RandomVector(120'000, 2);
   TriangularFactors factors;
   factors.Factor(rows);
   const auto solved = [&](int threads) {

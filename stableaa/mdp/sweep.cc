@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kBlock = 2048;
 
 // Models with fewer transitions are swept by one thread: starting the others takes longer.
-constexpr std::uint64_t kLeastParallel = 100'000;
+constexpr std::uint64_t kLeastParallel = 200'000;
 
 // Values of next states are fetched so many transitions ahead, in models whose values do not fit
 // into the second-level cache anyway.

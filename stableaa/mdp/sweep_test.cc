@@ -93,7 +93,7 @@ Model ModelOfManyLengths(std::uint64_t seed, std::uint64_t states, std::uint64_t
 std::vector<Model> LargeModels() {
   return {ModelOfManyLengths(1, 5'000, 40),
           GenerateModel({.kind = "garnet", .states = 3'000, .actions = 2}),
-          GenerateModel({.kind = "garnet", .states = 60'000, .actions = 2, .branching = 3}),
+          GenerateModel({.kind = "garnet", .states = 60'000, .actions = 2, .branching = 6}),
           GenerateModel({.kind = "grid", .shuffle = true, .width = 300, .height = 250}),
           ModelOfManyLengths(2, 51'000, 30)};
 }
