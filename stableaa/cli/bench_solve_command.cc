@@ -42,7 +42,8 @@ void PrintRow(const std::string& name, const Model& model, const SweepTiming& t,
                                            {"ratio", t.ratio},
                                            {"anderson_ms", t.anderson_ms},
                                            {"anderson_share", t.anderson_share}};
-    fmt::print("{}\n", object.dump());
+    // File names need not be UTF-8.
+    fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     fmt::print("{:>8} {:>12.4g} {:>12.4g} {:>7.2f} {:>12.4g} {:>9.0f} %\n", t.threads,
                t.ms_per_sweep, t.triad_ms, t.ratio, t.anderson_ms, 100 * t.anderson_share);

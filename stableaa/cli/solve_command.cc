@@ -207,9 +207,12 @@ Request ParseRequest(const SolveFlags& flags) {
 bool SameFile(const std::string& a, const std::string& b) {
   std::error_code error;
   if (std::filesystem::is_other(a, error)) return false;
-  const std::filesystem::path first = std::filesystem::weakly_canonical(a, error);
-  return (!error && first == std::filesystem::weakly_canonical(b, error)) ||
-         std::filesystem::equivalent(a, b, error);
+  const auto canonical = [&](const std::string& path) {
+    // A relative name of a file that is not there yet would stay as it is.
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  const std::filesystem::path first = canonical(a);
+  return (!error && first == canonical(b)) || std::filesystem::equivalent(a, b, error);
 }
 
 using FlagAndPath = std::pair<std::string_view, std::string>;
@@ -231,6 +234,11 @@ std::vector<FlagAndPath> OutputPaths(const SolveFlags& flags) {
 void CheckOutputPaths(const SolveFlags& flags) {
   CheckEnding(flags.plot, "--plot", ".svg");
   std::vector<FlagAndPath> taken = {{"the model", flags.model}};
+  // Of PRISM's files the model is only one.
+  for (const char* const ending : {".srew", ".trew", ".sta", ".lab"}) {
+    taken.emplace_back("a file of the model",
+                       std::filesystem::path(flags.model).replace_extension(ending).string());
+  }
   if (flags.evaluate) taken.emplace_back("--evaluate", *flags.evaluate);
   for (const FlagAndPath& output : OutputPaths(flags)) {
     for (const FlagAndPath& other : taken) {
@@ -359,6 +367,7 @@ void PrintJson(const Request& request, const ReadingResult& reading, const Resul
   object["tolerance"] = request.options.tolerance;
   object["stopped"] = StoppedBy(s.end);
   object["rounding"] = s.rounding;
+  object["not_read"] = reading.loaded.dropped;
   if (s.acceleration) {
     const AcceleratorStatistics& a = *s.acceleration;
     object["anderson"] = {{"steps", a.steps},
@@ -369,7 +378,8 @@ void PrintJson(const Request& request, const ReadingResult& reading, const Resul
                           {"qr_solves", a.qr_solves},
                           {"columns_dropped", a.columns_dropped}};
   }
-  fmt::print("{}\n", object.dump());
+  // File names in `not_read` need not be UTF-8.
+  fmt::print("{}\n", object.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void PrintSummary(const SolveFlags& flags, const Request& request, const ReadingResult& reading,
@@ -424,9 +434,9 @@ std::string Shortfall(const SolveFlags& flags, const Request& request, const Sol
                          asked);
     case SolveEnd::kRounding:
       return fmt::format(
-          "not converged: {}; {:.3g} of it is rounding, which no sweep removes: ask for a "
-          "--tolerance of {:.3g} or more",
-          asked, s.rounding, s.error);
+          "not converged: {}; rounding keeps it from becoming smaller ({:.3g} at least): ask for a "
+          "--tolerance of {:.1g} or more",
+          asked, s.rounding, 2 * s.error);
     case SolveEnd::kStopped:
     case SolveEnd::kConverged:
       break;
@@ -435,6 +445,15 @@ std::string Shortfall(const SolveFlags& flags, const Request& request, const Sol
 }
 
 // ---- The run ----
+
+// Negated on reading and again for --minimize, costs would be maximised.
+void CheckCosts(const SolveFlags& flags, const LoadedModel& loaded) {
+  if (flags.minimize && loaded.from_costs) {
+    throw BadInput(fmt::format(
+        "--minimize: the values of {} are costs already, read as negative rewards; leave it out",
+        Shorten(flags.model, 200)));
+  }
+}
 
 double DiscountOf(const SolveFlags& flags, const Model& model) {
   const std::optional<double> discount = flags.discount ? flags.discount : model.discount();
@@ -492,6 +511,7 @@ void RunSolve(const SolveFlags& flags) {
   CheckOutputPaths(flags);
   const FormerRuns former = ReadFormerRuns(flags);
   const ReadingResult reading = ReadModelShowingProgress(flags.model, flags.threads);
+  CheckCosts(flags, reading.loaded);
   const Model& model = reading.loaded.model;
   const double discount = DiscountOf(flags, model);
   WarnOfSlowWeights(request, discount);

@@ -46,6 +46,12 @@ std::string Reason(const Pace& before, const Pace& now) {
   return fmt::format("the bounds of mpi shrink to {:.4g} of themselves a sweep only", rate);
 }
 
+std::string Conclusion(const Solution& solution, double iterations) {
+  return solution.converged()
+             ? fmt::format("mpi: its bounds shrink fast, {:.1f} sweeps in all", iterations)
+             : fmt::format("mpi: stopped after {:.1f} sweeps", iterations);
+}
+
 }  // namespace
 
 Solution SolveAutomatically(SolveRun& run) {
@@ -57,13 +63,14 @@ Solution SolveAutomatically(SolveRun& run) {
   for (int improvements = 1;; ++improvements) {
     if (iteration.Improve()) {
       Solution solution = iteration.Finish();
-      solution.choice =
-          fmt::format("mpi: its bounds shrink fast, {:.1f} sweeps in all", run.iterations());
+      solution.choice = Conclusion(solution, run.iterations());
       return solution;
     }
     const double former = forecast;
     before = std::exchange(now, {run.iterations(), iteration.certificate().half});
-    forecast = Forecast(before, now, run.options().tolerance);
+    // No nearer than rounding allows.
+    const double goal = std::max(run.options().tolerance, iteration.certificate().rounding);
+    forecast = Forecast(before, now, goal);
     if (improvements == 2 && now.gap > kMostGrowth * before.gap) break;
     if (improvements == 3 && now.gap > kLeastShrinkage * before.gap) break;
     if (improvements == kProbeImprovements) {

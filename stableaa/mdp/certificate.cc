@@ -19,12 +19,14 @@ double LongestChain(std::uint64_t transitions) {
 
 bool Certificate::finite() const { return std::isfinite(shift) && std::isfinite(half); }
 
-Certifier::Certifier(const Model& model, double discount) : discount_(discount) {
-  for (const double reward : model.rewards()) {
-    largest_reward_ = std::max(largest_reward_, std::abs(reward));
-  }
+Certifier::Certifier(const Model& model, double discount, double operator_additions)
+    : discount_(discount) {
+  const auto [least, most] = std::ranges::minmax(model.rewards());
+  least_reward_ = least;
+  most_reward_ = most;
+  largest_reward_ = std::max(std::abs(least), std::abs(most));
   const std::uint64_t longest = model.most_transitions();
-  additions_ = LongestChain(longest) + 4;
+  additions_ = LongestChain(longest) + 4 + operator_additions;
   row_sum_error_ = 3 * (static_cast<double>(longest) + 4) * kUnit;  // and of checking it
   underflow_ = (static_cast<double>(longest) + 4) * std::numeric_limits<double>::denorm_min();
 }
@@ -34,6 +36,16 @@ double Certifier::Floor(double magnitude) const {
   if (numbers == 0) return 0;
   const double backup = additions_ * kUnit * numbers + underflow_;
   return backup / (1 - discount_) + kUnit * magnitude;
+}
+
+double Certifier::least_value() const {
+  const double value = least_reward_ / (1 - discount_);
+  return value - std::abs(value) * (row_sum_error_ / (1 - discount_) + 8 * kUnit) - underflow_;
+}
+
+double Certifier::most_value() const {
+  const double value = most_reward_ / (1 - discount_);
+  return value + std::abs(value) * (row_sum_error_ / (1 - discount_) + 8 * kUnit) + underflow_;
 }
 
 Certificate Certifier::Certify(const Differences& differences) const {

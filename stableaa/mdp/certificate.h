@@ -32,7 +32,8 @@ struct Certificate {
 // Facts about a model that the rounding term needs, found once.
 class Certifier {
  public:
-  Certifier(const Model& model, double discount);
+  // `operator_additions`: of what follows the sums over rows, such as mellowmax's sum over actions.
+  Certifier(const Model& model, double discount, double operator_additions = 0);
 
   // From the differences of a plain backup.
   Certificate Certify(const Differences& differences) const;
@@ -40,11 +41,18 @@ class Certifier {
   // The rounding of a certificate for converged values of that magnitude.
   double Floor(double magnitude) const;
 
+  // Every optimal value is within these, whatever the transitions: min r/(1−γ) and max r/(1−γ),
+  // widened by rounding.
+  double least_value() const;
+  double most_value() const;
+
   double discount() const { return discount_; }
   double largest_reward() const { return largest_reward_; }  // in magnitude
 
  private:
   double discount_;
+  double least_reward_ = 0;
+  double most_reward_ = 0;
   double largest_reward_ = 0;
   double additions_;  // n + 4
   double row_sum_error_;

@@ -35,6 +35,7 @@ constexpr std::size_t kImprovementsSeen = 3;
 // In a small component a wrong guess costs little: there one evaluation whose sweeps do not halve
 // the change is enough to go over.
 constexpr std::uint64_t kSmall = 30'000;  // states
+constexpr int kFirstSweeps = 6;           // or these, if they hardly change anything
 
 // Certificates on the way, for those who watch: one per so many sweeps.
 constexpr double kSweepsBetweenBackups = 25;
@@ -133,6 +134,7 @@ void ComponentIteration::SolveSingle(std::uint64_t state) {
     best = std::max(best, (rewards_[row] + discount_ * sum) / (1 - discount_ * stay));
   }
   values_[state] = best;
+  run_.Count(state_rows_[state + 1] - state_rows_[state], 0, 0);
 }
 
 // One Gauss–Seidel sweep over all rows, and the policy it found. Returns the largest change.
@@ -265,6 +267,7 @@ double ComponentIteration::PolicySweep() {
 
 // Returns by what factor the change of a sweep fell from the first to the last.
 double ComponentIteration::EvaluateBySweeps(double change, double goal) {
+  const bool guessing = method_ == SolveMethod::kAuto && size() <= kSmall;
   const int most = run_.options().evaluation_sweeps.value_or(kEvaluationSweeps);
   const double share = static_cast<double>(size()) / static_cast<double>(run_.model().rows());
   double first = 0;
@@ -273,6 +276,7 @@ double ComponentIteration::EvaluateBySweeps(double change, double goal) {
     now = PolicySweep();
     if (i == 0) first = now;
     if (now <= kForcing * change || now <= goal) return 0;
+    if (guessing && i + 1 == kFirstSweeps && now >= 0.95 * first) break;
   }
   return first > 0 ? now / first : 0;
 }
@@ -357,15 +361,16 @@ void ComponentIteration::BackupForWatchers() {
 }
 
 bool ComponentIteration::Solve(std::uint64_t first, std::uint64_t last, double goal) {
+  const double share = static_cast<double>(state_rows_[last] - state_rows_[first]) /
+                       static_cast<double>(run_.model().rows());
   if (last - first == 1) {
+    if (run_.Exhausted(share + 1)) return false;
     SolveSingle(first);
     return true;
   }
   first_ = first;
   last_ = last;
   gathered_.clear();
-  const double share = static_cast<double>(state_rows_[last] - state_rows_[first]) /
-                       static_cast<double>(run_.model().rows());
   const double begin = run_.iterations();
   history_.clear();
   changed_ = 1;

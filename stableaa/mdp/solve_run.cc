@@ -17,16 +17,29 @@ constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 constexpr int kPatience = 500;
 constexpr double kNearRounding = 1000;
 
+// Bounds this much narrower than the rounding are not worth another sweep.
+constexpr double kNothingLeft = 0.01;
+
 void CheckFinite(const Certificate& certificate) {
   if (!certificate.finite()) {
     throw WorkFailed("the values overflow: the rewards are too large for this discount");
   }
 }
 
+// mellowmax sums over the actions, takes a logarithm and divides by ω: three times as many
+// roundings as actions, and some, in units of the largest action value.
+double OperatorAdditions(const Model& model, const Backup& backup) {
+  if (backup.kind != BackupKind::kMellowmax) return 0;
+  return 6 * static_cast<double>(model.most_actions()) + 192;
+}
+
 }  // namespace
 
 SolveRun::SolveRun(const Model& model, double discount, const SolveOptions& options)
-    : model_(model), discount_(discount), options_(options), certifier_(model, discount) {}
+    : model_(model),
+      discount_(discount),
+      options_(options),
+      certifier_(model, discount, OperatorAdditions(model, options.backup)) {}
 
 void SolveRun::Count(std::uint64_t rows, std::uint64_t bytes, double seconds) {
   row_updates_ += rows;
@@ -84,7 +97,8 @@ bool SolveRun::Enough(const Certificate& certificate) {
   }
   // Near the end rounding decides what the next sweep brings, and may keep it from bringing more.
   const bool only_rounding_left =
-      rest <= certificate.rounding && certificate.rounding > options_.tolerance / 2;
+      (certificate.rounding >= options_.tolerance && rest <= certificate.rounding) ||
+      rest <= kNothingLeft * certificate.rounding;
   const bool stuck = rest <= kNearRounding * certificate.rounding && without_progress_ > kPatience;
   if (!only_rounding_left && !stuck) return false;
   if (!end_) end_ = SolveEnd::kRounding;
@@ -107,22 +121,42 @@ bool SolveRun::ShouldRecentre(const Certificate& certificate) {
   return true;
 }
 
+// image ← the middle of the bounds of each state. Returns how far V* can be from it.
+double SolveRun::Centre(std::span<double> image, const Certificate& certificate) const {
+  const double least = certifier_.least_value();
+  const double most = certifier_.most_value();
+  // Far from the solution the rewards alone can tell more than the backup.
+  if (!(certificate.half > (most - least) / 2)) {
+    for (double& value : image) value += certificate.shift;
+    return certificate.half;
+  }
+  double widest = 0;
+  for (double& value : image) {
+    const double middle = value + certificate.shift;
+    const double low = std::clamp(middle - certificate.half, least, most);
+    const double high = std::clamp(middle + certificate.half, least, most);
+    widest = std::max(widest, high - low);
+    value = low + (high - low) / 2;
+  }
+  return widest / 2 * (1 + std::numeric_limits<double>::epsilon());
+}
+
 Solution SolveRun::Finish(SolveMethod method, std::vector<double> image,
                           std::vector<std::uint32_t> policy, const Certificate& certificate) {
-  for (double& value : image) value += certificate.shift;
+  const double error = Centre(image, certificate);
   std::vector<double> next(image.size());
   // Measures, updates nothing: not counted.
   const Differences last = BackupSweep(model_, discount_, image, next, {}, options_.threads);
   Solution solution;
   solution.values = std::move(image);
   solution.policy = std::move(policy);
-  solution.lower = -certificate.half;
-  solution.upper = certificate.half;
-  solution.error = certificate.half;
-  solution.policy_error = 2 * certificate.half;
+  solution.lower = -error;
+  solution.upper = error;
+  solution.error = error;
+  solution.policy_error = 2 * error;
   solution.rounding = certificate.rounding;
   solution.residual = last.magnitude();
-  if (certificate.half <= options_.tolerance) {
+  if (error <= options_.tolerance) {
     solution.end = SolveEnd::kConverged;
   } else {
     solution.end = end_.value_or(SolveEnd::kRounding);

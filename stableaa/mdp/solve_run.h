@@ -78,6 +78,8 @@ class SolveRun {
   void set_end(SolveEnd end) { end_ = end; }
 
  private:
+  double Centre(std::span<double> image, const Certificate& certificate) const;
+
   Model model_;
   double discount_;
   const SolveOptions& options_;

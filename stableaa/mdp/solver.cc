@@ -138,6 +138,9 @@ void SolveOptions::Validate() const {
     throw BadInput(fmt::format("operator: {} needs the method vi, not {}", BackupName(backup.kind),
                                Name(method)));
   }
+  if (backup.kind == BackupKind::kDynamicBoltzmann && backup.omega == 0) {
+    throw BadInput("omega: dynamic-boltzmann needs a factor above 0");
+  }
   if (anderson && backup.kind == BackupKind::kDynamicBoltzmann) {
     throw BadInput(
         "anderson: dynamic-boltzmann changes with every sweep and cannot be accelerated");
@@ -149,6 +152,10 @@ Solution Solve(const Model& model, const SolveOptions& options) {
   const double discount = DiscountOf(model, options);
   if (model.wide() && model.states() - 1 <= std::numeric_limits<std::uint32_t>::max()) {
     return Solve(WithNarrowColumns(model), options);
+  }
+  if (model.wide() && options.method != SolveMethod::kVi &&
+      options.method != SolveMethod::kJacobi) {
+    throw WorkFailed("models of 2^32 states and more are solved by vi and jacobi only");
   }
   if (!options.minimize) return SolveMaximising(model, discount, options);
   Solution solution = SolveMaximising(WithNegatedRewards(model), discount, options);
@@ -179,6 +186,7 @@ Solution EvaluatePolicy(const Model& model, std::span<const std::uint32_t> polic
   }
   Solution solution = Solve(builder.Finish(model.discount()), options);
   solution.policy.assign(policy.begin(), policy.end());
+  solution.policy_error = std::numeric_limits<double>::quiet_NaN();
   return solution;
 }
 

@@ -107,7 +107,8 @@ struct SolveOptions {
   StateOrder order = StateOrder::kBfs;  // gs, ipi, pi
 
   // Most sweeps of a policy between two improvements, [0, 1e6]; fewer when the policy's values are
-  // near enough. Not set: 40 for mpi, 20 for gs. 0 makes gs the classic method.
+  // near enough. Not set: 40 for mpi (accelerated: always 5), 20 for gs. 0 makes gs the classic
+  // method.
   std::optional<int> evaluation_sweeps = {};
 
   InnerSolver inner = InnerSolver::kBicgstab;            // ipi, auto
@@ -121,7 +122,7 @@ struct SolveOptions {
   double max_seconds = std::numeric_limits<double>::infinity();
   double max_iterations = std::numeric_limits<double>::infinity();
 
-  // Called after each sweep; false ends the solve as a limit does. `waiting` is asked between, more
+  // Called after each sweep; false ends the solve as a limit does. `stop` is asked between, more
   // often, and true has the same effect.
   std::function<bool(const SolveStep&)> on_step = {};
   std::function<bool()> stop = {};

@@ -46,7 +46,7 @@ class CassandraReader {
   LoadedModel Read() {
     while (Skip()) ReadStatement();
     Prepare("the end of the file");
-    return {BuildModel(), Dropped()};
+    return {BuildModel(), Dropped(), costs_};
   }
 
  private:

@@ -27,6 +27,7 @@ namespace stableaa {
 struct LoadedModel {
   Model model;
   std::vector<std::string> dropped;
+  bool from_costs = false;  // the file has costs; rewards are these, negated
 };
 
 // By the ending; any other ending is a BadInput that lists them. `threads` ≥ 1, for checking.
