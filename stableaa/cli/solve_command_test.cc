@@ -210,6 +210,23 @@ TEST_F(CommandSolve, MinimizeTakesRewardsForCosts) {
   EXPECT_NEAR(Column("v.csv", 1)[1], 6, 1e-6);
 }
 
+TEST_F(CommandSolve, CostsOfAFileAreMinimisedOnceNotTwice) {
+  const std::string costs = File("c.mdp",
+                                 "discount: 0.5\nvalues: cost\nstates: 1\nactions: 2\n"
+                                 "T: * identity\nR: 0 : * : * 2\nR: 1 : * : * 3\n");
+  const Json object = Solve({costs, "--values", Path("v.csv")});
+  EXPECT_NEAR(Column("v.csv", 1)[0], -4, 1e-6);  // the smaller cost, as a reward
+  EXPECT_FALSE(object["not_read"].empty());
+  ExpectRefused({costs, "--minimize"}, "--minimize: the values of");
+}
+
+TEST_F(CommandSolve, NoFileOfTheModelIsWrittenOver) {
+  const std::string model = File("m.tra", "1 1 1\n0 0 0 1\n");
+  const std::string rewards = File("m.trew", "1 1 1\n0 0 0 2\n");
+  ExpectRefused({model, "--discount", "0.5", "--values", rewards}, "a file of the model is");
+  EXPECT_EQ(Content("m.trew"), "1 1 1\n0 0 0 2\n");
+}
+
 TEST_F(CommandSolve, EvaluateGivesTheValueOfThePolicy) {
   const std::string policy = File("mine.csv", "state,action\n1,0\n0,0\n");
   const Json object = Solve({Small(), "--discount", "0.5", "--evaluate", policy, "--values",

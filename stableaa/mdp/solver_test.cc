@@ -393,6 +393,7 @@ TEST(Solver, EvaluatesPoliciesAsEliminationDoes) {
         SolveOptions options = variant.options;
         options.minimize = minimize;
         const Solution solution = EvaluatePolicy(model, policy, options);
+        EXPECT_TRUE(std::isnan(solution.policy_error));  // nothing is known of the best policy
         EXPECT_EQ(solution.policy, policy);
         EXPECT_TRUE(solution.converged());
         for (std::size_t s = 0; s < model.states(); ++s) {
@@ -839,6 +840,56 @@ TEST(Solver, AutoTakesWhatFitsTheModel) {
                 SolveMethod::kIpi);
       EXPECT_EQ(choice({.kind = "chain", .seed = seed, .shuffle = shuffle, .states = 2000}, 0.999),
                 SolveMethod::kIpi);
+    }
+  }
+}
+
+// One state whose actions all stay: V = mm_ω(r)/(1−γ), in long double.
+TEST(Solver, MellowmaxOverManyActionsStaysWithinItsBounds) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    RandomStream random(seed, "actions");
+    ModelBuilder builder([] { return std::string("test"); });
+    builder.BeginState();
+    std::vector<double> rewards(3000);
+    for (double& reward : rewards) {
+      reward = random.Uniform();
+      builder.Transition(0, 1);
+      builder.EndRow(reward);
+    }
+    const double omega = seed % 2 == 0 ? 0.5 : 3e-8;
+    long double sum = 0;
+    for (const double reward : rewards) sum += std::expm1(static_cast<long double>(omega) * reward);
+    const long double truth = std::log1p(sum / rewards.size()) / omega / 0.75L;
+    const Solution solution =
+        Solve(builder.Finish(std::nullopt), {.method = SolveMethod::kVi,
+                                             .discount = 0.25,
+                                             .tolerance = 1e-14,
+                                             .backup = {BackupKind::kMellowmax, omega}});
+    EXPECT_LE(std::abs(static_cast<double>(truth - solution.values[0])), solution.error) << seed;
+  }
+}
+
+TEST(Solver, ALimitLeavesNoMoreOpenThanTheRewardsDo) {
+  const Model model = GenerateModel({.kind = "grid", .shuffle = true, .width = 40, .height = 40});
+  for (Variant variant : Variants()) {
+    for (const double limit : {1.0, 3.0, 7.0, 20.0, 120.0}) {
+      variant.options.discount = 0.999;
+      variant.options.max_iterations = limit;
+      const Solution solution = Solve(model, variant.options);
+      EXPECT_LE(solution.error, 500 * (1 + 1e-9)) << variant.name << ", limit " << limit;
+    }
+  }
+}
+
+TEST(Solver, ATolerancePastTheRoundingIsReached) {
+  const Model model = GenerateModel({.kind = "chain", .states = 50});
+  for (Variant variant : Variants()) {
+    variant.options.discount = 0.99;
+    variant.options.tolerance = 1e-30;
+    const double rounding = Solve(model, variant.options).rounding;
+    for (const double factor : {1.5, 1.9, 3.0}) {
+      variant.options.tolerance = factor * rounding;
+      EXPECT_TRUE(Solve(model, variant.options).converged()) << variant.name << ", " << factor;
     }
   }
 }
