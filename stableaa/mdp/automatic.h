@@ -2,10 +2,11 @@
 //
 // It begins as mpi: a few backups and sweeps tell how fast the spans shrink, and so how many more
 // sweeps mpi would take. Where that is few, mpi goes on to the end; it has no equal on models that
-// mix fast, and has cost nothing. Otherwise the work goes on by components in order
-// (component_iteration.h), from the lower bound that the sweeps have proved, each component
-// beginning as gs and going over to ipi where a policy's values come slowly. mpi that takes more
-// than twice as long as foreseen is given up, too.
+// mix fast, and has cost nothing. Otherwise, or when mpi takes more than twice as long as foreseen,
+// the work goes on by components in order (component_iteration.h), from the lower bound that the
+// sweeps have proved, each component beginning as gs and going over to ipi where a policy's values
+// come slowly. The thresholds are constants in the two source files, from measurements on the
+// families of bench/peers/solve.py.
 #ifndef STABLEAA_MDP_AUTOMATIC_H_
 #define STABLEAA_MDP_AUTOMATIC_H_
 

@@ -425,8 +425,7 @@ std::optional<Solution> TrySweeps(SolveRun& run, std::span<const std::uint32_t> 
     for (const std::uint32_t s : sequence) {
       double best = -std::numeric_limits<double>::infinity();
       for (std::uint64_t row = arrays.state_rows[s]; row < arrays.state_rows[s + 1]; ++row) {
-        const std::uint32_t next =
-            arrays.narrow_columns[row];  // transition `row` is that of the row
+        const std::uint32_t next = arrays.narrow_columns[row];  // the row's only transition
         const double reward = arrays.rewards[row];
         best = std::max(best, next == s ? reward / (1 - run.discount())
                                         : reward + run.discount() * values[next]);
@@ -437,7 +436,8 @@ std::optional<Solution> TrySweeps(SolveRun& run, std::span<const std::uint32_t> 
     run.Count(model.rows(), SweepBytes(model), watch.Seconds());
     run.Report(change, nullptr);
   }
-  if (run.Magnify(change) > run.options().tolerance || run.Exhausted(1)) return std::nullopt;
+  // One more backup is kept for the case that this one does not do.
+  if (run.Magnify(change) > run.options().tolerance || run.Exhausted(2)) return std::nullopt;
   std::vector<double> image(values.size());
   std::vector<std::uint32_t> policy(values.size());
   const Certificate certificate = run.Backup(values, image, policy);

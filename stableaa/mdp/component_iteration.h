@@ -5,12 +5,12 @@
 //
 //   1. one Gauss–Seidel sweep over all its rows, which finds better values and a better policy;
 //   2. the policy's values, better: by Gauss–Seidel sweeps over its rows alone (gs), by a
-//   preconditioned
-//      Krylov method (ipi), or exactly (pi).
+//      preconditioned Krylov method (ipi), or exactly (pi).
 //
-// The start is below the optimum (every state's value is at least min r/(1−γ)), and so is
-// everything after it, up to rounding: values only grow, and neither step can lead astray. From
-// above, values that are too good decay at rate γ only.
+// The start is below the optimum (every state's value is at least min r/(1−γ)). Sweeps and exact
+// evaluations keep it so: values only grow. From above, values that are too good would decay at
+// rate γ only. A Krylov method is exact enough not to go in circles: where the changes do not
+// become smaller it is made more so.
 //
 // Where Gauss–Seidel evaluates, sweeps go outwards from the goals; where a Krylov method does, the
 // goals do not matter much, and the direction alternates.

@@ -68,7 +68,7 @@ struct KrylovOptions {
 };
 
 struct KrylovResult {
-  int iterations = 0;  // multiplications by A, two to an iteration of BiCGSTAB counting as one
+  int iterations = 0;  // each multiplies by A twice (BiCGSTAB) or once (GMRES)
   double reduction = 1;  // ‖b − Ax‖₂ / ‖b‖₂ of the x that is returned, by the recurrence
 };
 

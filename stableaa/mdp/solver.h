@@ -12,8 +12,7 @@
 //   jacobi  vi with the self-loop of each row solved out, q = (r + γ Σ_{s'≠s} p V)/(1 − γ p_ss).
 //   mpi     modified policy iteration: a backup, then up to `evaluation_sweeps` of T_π.
 //   gs      Gauss–Seidel: states in an order, each from the newest values, self-loops solved out,
-//   from
-//           a start below the optimum; between two full sweeps, sweeps of the policy alone. By
+//           the start below the optimum; between two full sweeps, sweeps of the policy alone. By
 //           components, each finished before those that lead to it.
 //   ipi     the same with each policy evaluated by a preconditioned Krylov method.
 //   pi      the same with each policy evaluated exactly, by a sparse LU factorisation if it fits.

@@ -182,7 +182,6 @@ Solution SolveByValueIteration(SolveRun& run) {
   Acceleration acceleration(run);
   for (;;) {
     const Certificate certificate = run.Backup(values, image, policy);
-    CheckFinite(run.differences());
     run.Report(run.differences().magnitude(), &certificate, acceleration.statistics());
     if (run.ShouldRecentre(certificate) && !run.Exhausted(1)) {
       Recentre(certificate, values, image);
@@ -237,7 +236,6 @@ ModifiedPolicyIteration::ModifiedPolicyIteration(SolveRun& run)
 
 bool ModifiedPolicyIteration::Improve() {
   certificate_ = run_.Backup(values_, image_, actions_);
-  CheckFinite(run_.differences());
   run_.Report(run_.differences().magnitude(), &certificate_);
   if (run_.ShouldRecentre(certificate_) && !run_.Exhausted(1)) {
     Recentre(certificate_, values_, image_);
@@ -295,7 +293,6 @@ Solution SolveByAcceleratedModifiedPolicyIteration(SolveRun& run) {
   PolicyRows rows;
   for (;;) {
     const Certificate certificate = run.Backup(values, image, policy);
-    CheckFinite(run.differences());
     run.Report(run.differences().magnitude(), &certificate, acceleration.statistics());
     if (run.Enough(certificate) || run.Exhausted(sweeps * share + 1)) {
       Solution solution =
