@@ -22,7 +22,9 @@ namespace fs = std::filesystem;
 
 std::string Little(std::uint64_t value, std::size_t bytes) {
   std::string text;
-  for (std::size_t i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 255);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    text += static_cast<char>(i < 8 ? value >> (8 * i) & 255 : 0);
+  }
   return text;
 }
 
