@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "stableaa/base/machine.h"
+#include "stableaa/cli/json_text.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/mdp/formats/model_file.h"
@@ -42,8 +43,7 @@ void PrintRow(const std::string& name, const Model& model, const SweepTiming& t,
                                            {"ratio", t.ratio},
                                            {"anderson_ms", t.anderson_ms},
                                            {"anderson_share", t.anderson_share}};
-    // File names need not be UTF-8.
-    fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", JsonText(object));
   } else {
     fmt::print("{:>8} {:>12.4g} {:>12.4g} {:>7.2f} {:>12.4g} {:>9.0f} %\n", t.threads,
                t.ms_per_sweep, t.triad_ms, t.ratio, t.anderson_ms, 100 * t.anderson_share);

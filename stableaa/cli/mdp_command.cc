@@ -20,6 +20,7 @@
 #include "stableaa/base/progress.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/json_text.h"
 #include "stableaa/cli/model_reading.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/mdp/generators.h"
@@ -30,11 +31,6 @@ namespace stableaa {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// File names need not be UTF-8.
-std::string Dump(const Json& object) {
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 std::string Bytes(std::uint64_t bytes) {
   return fmt::format("{}B", HumanCount(static_cast<double>(bytes)));
@@ -159,7 +155,7 @@ void RunGenerate(const GenerateFlags& flags) {
                          {"bytes", model.bytes()},
                          {"seconds", watch.Seconds()},
                          {"not_written", dropped}};
-    fmt::print("{}\n", Dump(object));
+    fmt::print("{}\n", JsonText(object));
     return;
   }
   fmt::print("{}, {} in memory, {}\n", ModelSummary(flags.out, model), Bytes(model.bytes()),
@@ -219,7 +215,7 @@ void RunConvert(const ConvertFlags& flags) {
                          {"load_seconds", seconds},
                          {"not_read", loaded.dropped},
                          {"not_written", dropped}};
-    fmt::print("{}\n", Dump(object));
+    fmt::print("{}\n", JsonText(object));
     return;
   }
   fmt::print("{}\n", ModelSummary(flags.out, model));
@@ -262,13 +258,13 @@ struct InfoFlags {
   bool json = false;
 };
 
-struct SweepTiming {
+struct SweepTime {
   double seconds = 0;
   double bytes_per_second = 0;
 };
 
 // The faster of two plain sweeps: the first may have to read the file's pages.
-SweepTiming MeasureSweep(const Model& model, int threads) {
+SweepTime TimeSweep(const Model& model, int threads) {
   constexpr double kAnyDiscount = 0.9;  // the time does not depend on it
   const std::vector<double> values(model.states());
   std::vector<double> image(model.states());
@@ -282,7 +278,7 @@ SweepTiming MeasureSweep(const Model& model, int threads) {
 }
 
 void PrintInfoJson(const InfoFlags& flags, const ReadingResult& reading, const ModelStructure& s,
-                   const SweepTiming& sweep) {
+                   const SweepTime& sweep) {
   const Json object = {{"file", flags.file},
                        {"format", FormatName(flags.file)},
                        {"discount", OrNull(reading.loaded.model.discount())},
@@ -311,11 +307,11 @@ void PrintInfoJson(const InfoFlags& flags, const ReadingResult& reading, const M
                        {"threads", flags.threads},
                        {"sweep_seconds", sweep.seconds},
                        {"bytes_per_second", sweep.bytes_per_second}};
-  fmt::print("{}\n", Dump(object));
+  fmt::print("{}\n", JsonText(object));
 }
 
 void PrintInfo(const InfoFlags& flags, const ReadingResult& reading, const ModelStructure& s,
-               const SweepTiming& sweep) {
+               const SweepTime& sweep) {
   const std::optional<double> discount = reading.loaded.model.discount();
   fmt::print("{}: {}, read in {:.3g} s\n", Shorten(flags.file, 200), FormatName(flags.file),
              reading.seconds);
@@ -343,13 +339,13 @@ void PrintInfo(const InfoFlags& flags, const ReadingResult& reading, const Model
 void RunInfo(const InfoFlags& flags) {
   const ReadingResult reading = ReadModelShowingProgress(flags.file, flags.threads);
   ModelStructure structure;
-  SweepTiming sweep;
+  SweepTime sweep;
   {
     const Progress progress({.label = fmt::format("looking at {}", Shorten(flags.file)),
                              .unit = "",
                              .by_itself = true});
     structure = Analyse(reading.loaded.model);
-    sweep = MeasureSweep(reading.loaded.model, flags.threads);
+    sweep = TimeSweep(reading.loaded.model, flags.threads);
   }
   flags.json ? PrintInfoJson(flags, reading, structure, sweep)
              : PrintInfo(flags, reading, structure, sweep);

@@ -27,6 +27,7 @@
 #include "stableaa/base/progress.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/json_text.h"
 #include "stableaa/cli/model_reading.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/mdp/solve_output.h"
@@ -378,8 +379,7 @@ void PrintJson(const Request& request, const ReadingResult& reading, const Resul
                           {"qr_solves", a.qr_solves},
                           {"columns_dropped", a.columns_dropped}};
   }
-  // File names in `not_read` need not be UTF-8.
-  fmt::print("{}\n", object.dump(-1, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", JsonText(object));
 }
 
 void PrintSummary(const SolveFlags& flags, const Request& request, const ReadingResult& reading,

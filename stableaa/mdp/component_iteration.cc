@@ -65,6 +65,11 @@ class ComponentIteration {
   std::uint64_t krylov_states() const { return krylov_states_; }
 
  private:
+  struct Choice {
+    double value;
+    std::uint64_t row;
+  };
+  [[gnu::always_inline]] inline Choice Best(std::uint64_t state) const;
   void SolveSingle(std::uint64_t state);
   template <bool kBackward>
   double Sweep();
@@ -119,21 +124,26 @@ class ComponentIteration {
   std::vector<double> correction_;
 };
 
-void ComponentIteration::SolveSingle(std::uint64_t state) {
-  double best = -std::numeric_limits<double>::infinity();
+// The best row of a state, its self-loop solved out, and what it gives with the values as they are.
+ComponentIteration::Choice ComponentIteration::Best(std::uint64_t state) const {
+  Choice best{-std::numeric_limits<double>::infinity(), 0};
   for (std::uint64_t row = state_rows_[state]; row < state_rows_[state + 1]; ++row) {
     double sum = 0;
     double stay = 0;
     for (std::uint64_t k = row_transitions_[row]; k < row_transitions_[row + 1]; ++k) {
-      if (columns_[k] == state) {
-        stay = probabilities_[k];
-      } else {
-        sum += probabilities_[k] * values_[columns_[k]];
-      }
+      const bool self = columns_[k] == state;
+      stay = self ? probabilities_[k] : stay;
+      sum += self ? 0 : probabilities_[k] * values_[columns_[k]];
     }
-    best = std::max(best, (rewards_[row] + discount_ * sum) / (1 - discount_ * stay));
+    const double q = (rewards_[row] + discount_ * sum) / (1 - discount_ * stay);
+    best.row = q > best.value ? row : best.row;
+    best.value = q > best.value ? q : best.value;
   }
-  values_[state] = best;
+  return best;
+}
+
+void ComponentIteration::SolveSingle(std::uint64_t state) {
+  values_[state] = Best(state).value;
   run_.Count(state_rows_[state + 1] - state_rows_[state], 0, 0);
 }
 
@@ -143,27 +153,13 @@ double ComponentIteration::Sweep() {
   const Stopwatch watch;
   double change = 0;
   double largest = 0;
-  double* const values = values_.data();
   for (std::uint64_t i = 0; i < size(); ++i) {
     const std::uint64_t s = kBackward ? last_ - 1 - i : first_ + i;
-    double best = -std::numeric_limits<double>::infinity();
-    std::uint64_t best_row = 0;
-    for (std::uint64_t row = state_rows_[s]; row < state_rows_[s + 1]; ++row) {
-      double sum = 0;
-      double stay = 0;
-      for (std::uint64_t k = row_transitions_[row]; k < row_transitions_[row + 1]; ++k) {
-        const bool self = columns_[k] == s;
-        stay = self ? probabilities_[k] : stay;
-        sum += self ? 0 : probabilities_[k] * values[columns_[k]];
-      }
-      const double q = (rewards_[row] + discount_ * sum) / (1 - discount_ * stay);
-      best_row = q > best ? row : best_row;
-      best = q > best ? q : best;
-    }
-    change = std::max(change, std::abs(best - values[s]));
-    largest = std::max(largest, std::abs(best));
-    values[s] = best;
-    actions_[s] = static_cast<std::uint32_t>(best_row - state_rows_[s]);
+    const Choice best = Best(s);
+    change = std::max(change, std::abs(best.value - values_[s]));
+    largest = std::max(largest, std::abs(best.value));
+    values_[s] = best.value;
+    actions_[s] = static_cast<std::uint32_t>(best.row - state_rows_[s]);
   }
   const std::uint64_t rows = state_rows_[last_] - state_rows_[first_];
   const std::uint64_t transitions =
@@ -446,6 +442,18 @@ std::optional<Solution> TrySweeps(SolveRun& run, std::span<const std::uint32_t> 
   return run.Finish(SolveMethod::kGs, std::move(image), std::move(policy), certificate);
 }
 
+// From the new numbers of the states to those of the model.
+void MoveBack(std::span<const std::uint64_t> new_number, Solution& solution) {
+  const std::vector<double> values = std::move(solution.values);
+  const std::vector<std::uint32_t> policy = std::move(solution.policy);
+  solution.values.resize(values.size());
+  solution.policy.resize(policy.size());
+  for (std::size_t s = 0; s < values.size(); ++s) {
+    solution.values[s] = values[new_number[s]];
+    solution.policy[s] = policy[new_number[s]];
+  }
+}
+
 }  // namespace
 
 Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double> start) {
@@ -457,10 +465,9 @@ Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double
   }
 
   const SolvingOrder order = FindSolvingOrder(run.model(), sequence);
-  const Model original = run.model();
   std::vector<double> values(start.size());
   if (!order.as_numbered) {
-    run.set_model(Renumber(original, order.new_number));
+    run.set_model(Renumber(run.model(), order.new_number));
     for (std::size_t s = 0; s < start.size(); ++s) values[order.new_number[s]] = start[s];
   } else {
     values = std::move(start);
@@ -493,16 +500,7 @@ Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double
         2 * iteration.krylov_states() > run.model().states() ? SolveMethod::kIpi : SolveMethod::kGs;
   }
   Solution solution = run.Finish(finished_by, std::move(image), std::move(policy), certificate);
-  if (!order.as_numbered) {
-    const std::vector<double> moved = std::move(solution.values);
-    const std::vector<std::uint32_t> moved_policy = std::move(solution.policy);
-    solution.values.resize(moved.size());
-    solution.policy.resize(moved.size());
-    for (std::size_t s = 0; s < moved.size(); ++s) {
-      solution.values[s] = moved[order.new_number[s]];
-      solution.policy[s] = moved_policy[order.new_number[s]];
-    }
-  }
+  if (!order.as_numbered) MoveBack(order.new_number, solution);
   return solution;
 }
 

@@ -1,0 +1,17 @@
+// A result as the text that --json prints.
+#ifndef STABLEAA_CLI_JSON_TEXT_H_
+#define STABLEAA_CLI_JSON_TEXT_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace stableaa {
+
+// One line. For objects with names of files in them, which need not be UTF-8.
+inline std::string JsonText(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_CLI_JSON_TEXT_H_
