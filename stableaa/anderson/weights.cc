@@ -105,7 +105,7 @@ void Describe(Config& config, WeightOptions& options, const std::string& prefix)
   }
   config.Choice(prefix + "weights", &options.rule, rules,
                 "Penalty on the mixing weights: none, the one of regularised Anderson "
-                "acceleration, the paper's Eq. 9, or eta times the squared norm of H.");
+                "acceleration, the paper's Eq. 11, or eta times the squared norm of H.");
   config.Real(prefix + "eta", &options.eta, {.at_least = 0, .at_most = 1e100},
               "Strength of that penalty.");
   config.Real(prefix + "rank_tolerance", &options.rank_tolerance, {.above = 0, .below = 1},

@@ -11,7 +11,7 @@
 //
 // The weights come in two equivalent forms. τ (m numbers, newest first) solves
 //
-//     τ = argmin ‖e_k − Hτ‖² + penalty(τ)                                    (Eq. 5 and 9)
+//     τ = argmin ‖e_k − Hτ‖² + penalty(τ)                                    (Eq. 5 and 11)
 //
 // and α (m+1 numbers, oldest first, Σα = 1) follows from it:
 //
@@ -40,7 +40,7 @@ enum class WeightRule {
   // Regularised Anderson acceleration (Shi et al. 2019): λ‖α‖² with λ = η · mean |e_i·e_j|.
   // A large η pulls towards uniform weights, *not* towards the plain step.
   kRaa,
-  // The paper's Eq. 9: λ‖τ‖² with λ = η(‖Δ‖²_F + ‖H‖²_F). Along a slow mode of contraction γ the
+  // The paper's Eq. 11: λ‖τ‖² with λ = η(‖Δ‖²_F + ‖H‖²_F). Along a slow mode of contraction γ the
   // penalty stays at about η/(1−γ)² of ‖H‖², so the speed-up is at most 1 + (1−γ)/η: keep η well
   // below (1−γ)² for fast convergence, or use kRelative.
   kStable,

@@ -147,7 +147,7 @@ TEST(RaaWeights, MatchTheirClosedFormByBothRoutes) {
   }
 }
 
-TEST(RidgeWeights, MatchTheClosedFormOfEquationNineByBothRoutes) {
+TEST(RidgeWeights, MatchTheClosedFormOfEquationElevenByBothRoutes) {
   Histories histories(5);
   for (const WeightRule rule : {WeightRule::kStable, WeightRule::kRelative}) {
     const History history = histories.Full(12, 5);

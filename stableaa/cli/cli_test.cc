@@ -51,6 +51,7 @@ const std::vector<Arguments>& Commands() {
                                                   {"mdp", "info"},
                                                   {"play"},
                                                   {"solve"},
+                                                  {"theory"},
                                                   {"train"},
                                                   {"completion"},
                                                   {"completion", "bash"}};

@@ -89,6 +89,7 @@ int Run(int argc, char** argv) {
   AddEvalCommand(program);
   AddPlayCommand(program);
   AddSolveCommand(program);
+  AddTheoryCommand(program);
   AddMdpCommand(program);
   AddEnvCommand(program);
   AddConfigCommand(program);

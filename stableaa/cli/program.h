@@ -22,6 +22,7 @@ void AddEvalCommand(CLI::App& program);
 void AddMdpCommand(CLI::App& program);
 void AddPlayCommand(CLI::App& program);
 void AddSolveCommand(CLI::App& program);
+void AddTheoryCommand(CLI::App& program);
 void AddTrainCommand(CLI::App& program);
 
 // The parts of `bench` that are about networks.

@@ -1,38 +1,25 @@
 #include "stableaa/mdp/solve_plot.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cmath>
-#include <iterator>
 #include <limits>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "stableaa/base/child_process.h"
-#include "stableaa/base/descriptor.h"
 #include "stableaa/base/error.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/gnuplot.h"
 #include "stableaa/mdp/csv_cells.h"
 
 namespace stableaa {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
-constexpr double kGnuplotSeconds = 120;
 
 constexpr std::string_view kDataBegin = "<metadata id=\"stableaa-solves\">\n";
 constexpr std::string_view kDataEnd = "</metadata>\n";
 constexpr std::string_view kDataHeader = "run,seconds,error,residual";
-
-// From the palette of Okabe and Ito, which people with any colour vision can tell apart.
-constexpr auto kColours = std::to_array<std::string_view>(
-    {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"});
 
 // ---- The data within the picture ----
 
@@ -111,12 +98,6 @@ bool ParseData(const std::string& data, std::vector<SolveCurve>& curves) {
 
 // ---- The picture ----
 
-std::string Quoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);
-  return quoted + '\'';
-}
-
 bool Shows(double number) { return std::isfinite(number) && number > 0; }
 
 using Number = double SolveCurve::Point::*;
@@ -185,21 +166,22 @@ std::string Script(const std::vector<SolveCurve>& curves, double tolerance) {
   bool dotted = false;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const SolveCurve& curve = curves[i];
-    const std::string_view colour = kColours[i % kColours.size()];
+    const std::string_view colour = GnuplotColour(i);
     const std::size_t bounds = Count(curve, &SolveCurve::Point::error);
     if (bounds > 0) {
       script += DataBlock(fmt::format("bounds{}", i), curve, &SolveCurve::Point::error);
-      plots +=
-          fmt::format(", $bounds{} using 1:2 with {} linecolor rgb '{}' linewidth 2 {} title {}", i,
-                      bounds <= kFewPoints ? "linespoints" : "lines", colour,
-                      bounds <= kFewPoints ? "pointtype 7 pointsize 0.5" : "", Quoted(curve.label));
+      plots += fmt::format(
+          ", $bounds{} using 1:2 with {} linecolor rgb '{}' linewidth 2 {} title {}", i,
+          bounds <= kFewPoints ? "linespoints" : "lines", colour,
+          bounds <= kFewPoints ? "pointtype 7 pointsize 0.5" : "", GnuplotQuoted(curve.label));
     }
     // Where the sweeps prove nothing, their changes show how the run went.
     if (bounds < kEnoughPoints && Count(curve, &SolveCurve::Point::residual) > bounds) {
       script += DataBlock(fmt::format("changes{}", i), curve, &SolveCurve::Point::residual);
-      plots += fmt::format(
-          ", $changes{} using 1:2 with lines linecolor rgb '{}' dashtype 3 {}", i, colour,
-          bounds > 0 ? std::string("notitle") : fmt::format("title {}", Quoted(curve.label)));
+      plots += fmt::format(", $changes{} using 1:2 with lines linecolor rgb '{}' dashtype 3 {}", i,
+                           colour,
+                           bounds > 0 ? std::string("notitle")
+                                      : fmt::format("title {}", GnuplotQuoted(curve.label)));
       dotted = true;
     }
   }
@@ -207,74 +189,12 @@ std::string Script(const std::vector<SolveCurve>& curves, double tolerance) {
   return fmt::format("{}{}\n", script, plots);
 }
 
-// ---- gnuplot ----
-
-// A file without a name, for a child's input or output.
-Descriptor MemoryFile(const char* name) {
-  Descriptor file(memfd_create(name, MFD_CLOEXEC));
-  if (!file.is_open()) throw SystemError("cannot make a file in memory", errno);
-  return file;
-}
-
-void WriteAll(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw SystemError("cannot write a file in memory", errno);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  lseek(file, 0, SEEK_SET);
-}
-
-std::string ReadAll(int file) {
-  lseek(file, 0, SEEK_SET);
-  std::string text;
-  std::array<char, 1 << 16> piece{};
-  for (;;) {
-    const ssize_t got = read(file, piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw SystemError("cannot read a file in memory", errno);
-    if (got == 0) return text;
-    text.append(piece.data(), static_cast<std::size_t>(got));
-  }
-}
-
-// What gnuplot prints for the arguments and the script.
-std::string RunGnuplot(const std::vector<std::string>& arguments, std::string_view script) {
-  const Descriptor input = MemoryFile("script");
-  const Descriptor output = MemoryFile("picture");
-  const Descriptor errors = MemoryFile("errors");
-  WriteAll(input.get(), script);
-  std::optional<ChildProcess> gnuplot;
-  try {
-    gnuplot.emplace(ChildProcess::Options{.program = "gnuplot",
-                                          .arguments = arguments,
-                                          .descriptors = {{input.get(), STDIN_FILENO},
-                                                          {output.get(), STDOUT_FILENO},
-                                                          {errors.get(), STDERR_FILENO}},
-                                          .environment = {"LC_ALL=C.UTF-8"}});
-  } catch (const Error& error) {
-    throw Error(error.kind(),
-                fmt::format("a plot needs gnuplot (Debian: gnuplot-nox): {}", error.what()));
-  }
-  if (!gnuplot->Wait(kGnuplotSeconds)) {
-    throw WorkFailed(fmt::format("gnuplot has not ended after {} s", kGnuplotSeconds));
-  }
-  if (gnuplot->exit_code() != 0) {
-    throw WorkFailed(
-        fmt::format("gnuplot {}: {}", gnuplot->End(), Shorten(ReadAll(errors.get()), 300)));
-  }
-  return ReadAll(output.get());
-}
-
 }  // namespace
 
-SolvePlot::SolvePlot(const std::filesystem::path& path) : file_(path) {
-  RunGnuplot({"--version"}, "");
-}
+SolvePlot::SolvePlot(const std::filesystem::path& path) : file_(path) { CheckGnuplot(); }
 
 void SolvePlot::Draw(const std::vector<SolveCurve>& curves, double tolerance) {
-  std::string picture = RunGnuplot({"-"}, Script(curves, tolerance));
+  std::string picture = RunGnuplot(Script(curves, tolerance));
   const std::size_t end = picture.rfind("</svg>");
   if (end == std::string::npos) throw WorkFailed("gnuplot has drawn no picture");
   picture.insert(end, DataElement(curves));

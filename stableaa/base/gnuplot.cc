@@ -1,0 +1,107 @@
+#include "stableaa/base/gnuplot.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <vector>
+
+#include "stableaa/base/child_process.h"
+#include "stableaa/base/descriptor.h"
+#include "stableaa/base/error.h"
+#include "stableaa/base/plain_text.h"
+
+namespace stableaa {
+namespace {
+
+constexpr double kMostSeconds = 120;
+
+constexpr auto kColours = std::to_array<std::string_view>(
+    {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"});
+static_assert(kColours.size() == kGnuplotColours);
+
+// A file without a name, for a child's input or output.
+Descriptor MemoryFile(const char* name) {
+  Descriptor file(memfd_create(name, MFD_CLOEXEC));
+  if (!file.is_open()) throw SystemError("cannot make a file in memory", errno);
+  return file;
+}
+
+void WriteAll(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw SystemError("cannot write a file in memory", errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  lseek(file, 0, SEEK_SET);
+}
+
+std::string ReadAll(int file) {
+  lseek(file, 0, SEEK_SET);
+  std::string text;
+  std::array<char, 1 << 16> piece{};
+  for (;;) {
+    const ssize_t got = read(file, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw SystemError("cannot read a file in memory", errno);
+    if (got == 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+}
+
+// What gnuplot prints for the arguments and the script.
+std::string Run(const std::vector<std::string>& arguments, std::string_view script) {
+  const Descriptor input = MemoryFile("script");
+  const Descriptor output = MemoryFile("picture");
+  const Descriptor errors = MemoryFile("errors");
+  WriteAll(input.get(), script);
+  std::optional<ChildProcess> gnuplot;
+  try {
+    gnuplot.emplace(ChildProcess::Options{.program = "gnuplot",
+                                          .arguments = arguments,
+                                          .descriptors = {{input.get(), STDIN_FILENO},
+                                                          {output.get(), STDOUT_FILENO},
+                                                          {errors.get(), STDERR_FILENO}},
+                                          .environment = {"LC_ALL=C.UTF-8"}});
+  } catch (const Error& error) {
+    throw Error(error.kind(),
+                fmt::format("a plot needs gnuplot (Debian: gnuplot-nox): {}", error.what()));
+  }
+  if (!gnuplot->Wait(kMostSeconds)) {
+    throw WorkFailed(fmt::format("gnuplot has not ended after {} s", kMostSeconds));
+  }
+  if (gnuplot->exit_code() != 0) {
+    throw WorkFailed(
+        fmt::format("gnuplot {}: {}", gnuplot->End(), Shorten(ReadAll(errors.get()), 300)));
+  }
+  return ReadAll(output.get());
+}
+
+}  // namespace
+
+void CheckGnuplot() { Run({"--version"}, ""); }
+
+std::string RunGnuplot(std::string_view script) { return Run({"--default-settings", "-"}, script); }
+
+std::string GnuplotQuoted(std::string_view text) {
+  // Within single quotes two of them stand for one, but gnuplot 5.4 misreads that at the beginning
+  // of a text and after another; within double quotes it would run what stands in back quotes.
+  constexpr std::string_view kSingleQuote = "'.\"'\".'";
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += kSingleQuote;
+    } else {
+      quoted += (static_cast<unsigned char>(c) < ' ' || c == '\x7f') ? ' ' : c;
+    }
+  }
+  return quoted + '\'';
+}
+
+std::string_view GnuplotColour(std::size_t i) { return kColours[i % kColours.size()]; }
+
+}  // namespace stableaa

@@ -1,0 +1,42 @@
+// Pictures by gnuplot (Debian: gnuplot-nox), a program of its own that nothing but pictures needs.
+//
+//   CheckGnuplot();                                    // before the work whose result is drawn
+//   ...
+//   const std::string svg = RunGnuplot(
+//       "set terminal svg\n"
+//       "plot x with lines linecolor rgb " + GnuplotQuoted(GnuplotColour(0)) +
+//       " title " + GnuplotQuoted(name) + "\n");
+//
+// The script goes to gnuplot and the picture comes back in memory; no file is made. Data can stand
+// in the script, as a block `$name << EOD`. The settings of the user (~/.gnuplot) and their
+// language have no influence: equal scripts give equal pictures with one version of gnuplot.
+#ifndef STABLEAA_BASE_GNUPLOT_H_
+#define STABLEAA_BASE_GNUPLOT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace stableaa {
+
+// Throws BadInput, naming the package to install, if there is no gnuplot.
+void CheckGnuplot();
+
+// What gnuplot prints for the script: the picture, unless the script sets an output. Throws
+// BadInput if there is no gnuplot, WorkFailed with gnuplot's words if it fails or takes more than
+// two minutes.
+std::string RunGnuplot(std::string_view script);
+
+// An expression of gnuplot whose value is the text, with spaces for control characters. Whatever it
+// holds, it stays text: use terminals with `noenhanced` where _ and ^ are to stay as they are.
+std::string GnuplotQuoted(std::string_view text);
+
+// "#0072B2", …: the i-th curve's, from the palette of Okabe and Ito, which people with any colour
+// vision can tell apart. Without its yellow, which is too faint on white. After kGnuplotColours
+// they repeat; from there on use another dash type too.
+std::string_view GnuplotColour(std::size_t i);
+inline constexpr std::size_t kGnuplotColours = 7;
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_BASE_GNUPLOT_H_

@@ -1,0 +1,16 @@
+// Models as instances of claims.
+#ifndef STABLEAA_THEORY_CHOSEN_MODEL_H_
+#define STABLEAA_THEORY_CHOSEN_MODEL_H_
+
+#include "stableaa/mdp/model.h"
+#include "stableaa/theory/choices.h"
+
+namespace stableaa {
+
+// A small one: of up to 4 states, number by number, so that a search can shape it; or of up to 16,
+// by one of the generators.
+Model ChooseModel(Choices& choices);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_THEORY_CHOSEN_MODEL_H_

@@ -1,0 +1,76 @@
+// A claim of the paper as an experiment that can fail.
+//
+// Most claims are inequalities, left ≤ right, over some class of instances (windows of Anderson
+// mixing, runs of accelerated value iteration, vectors of action values). A claim has two forms,
+// as the paper prints it and as it is true, and a generator that makes an instance and compares
+// both sides in both forms. experiment.h draws instances, looks for worse ones, and gives verdicts.
+//
+// One file per group of claims: quasi_newton_claim.cc (Proposition 1), convergence_claims.cc
+// (Theorems 1 and 2, the gain), stability_claims.cc (Theorem 3, Proposition 2, the ridge),
+// operator_claims.cc (mellowmax and Boltzmann), eta_rule_claim.cc. claims.h has the list.
+#ifndef STABLEAA_THEORY_CLAIM_H_
+#define STABLEAA_THEORY_CLAIM_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "stableaa/theory/choices.h"
+
+namespace stableaa {
+
+// left ≤ right, on one instance. An equality A = B is left = ‖A − B‖, right = 0.
+struct Comparison {
+  long double left = 0;
+  long double right = 0;
+  // How far rounding can move left − right. An excess counts only if it is a thousand times that.
+  long double allowance = 0;
+
+  // left / (right + 1000·allowance): above 1 where the inequality is violated. Infinity if either
+  // side is NaN, so that a broken computation is seen.
+  double Ratio() const;
+};
+
+// Both forms on one instance; a form that says nothing about it is left out.
+struct TrialOutcome {
+  std::optional<Comparison> printed = {};
+  std::optional<Comparison> corrected = {};
+};
+
+// Keeps the one with the larger ratio: for instances with many comparisons, such as runs.
+void KeepWorse(std::optional<Comparison>& worst, const Comparison& comparison);
+
+// Makes an instance from the choices and compares. Unless `description` is null, writes there what
+// the instance is ("n = 7, m = 2, damping 0.31"), and nothing that the comparison does not need.
+using Trial = TrialOutcome (*)(Choices& choices, std::string* description);
+
+// A known instance that shows something, mostly that the printed form is false.
+struct FixedInstance {
+  std::string_view text;  // the numbers that define it
+  TrialOutcome (*evaluate)();
+};
+
+struct Claim {
+  std::string_view id;          // "thm1", for the command line
+  std::string_view title = {};  // "Theorem 1: …", one line
+
+  // Plain text formulas, lines of at most 90 columns.
+  std::string_view printed = {};     // as in the paper; empty if the paper does not have it
+  std::string_view why = {};         // what is wrong with that; empty if nothing is
+  std::string_view corrected = {};   // as it is true; empty if the printed form is
+  std::string_view derivation = {};  // why that is so, in a few lines
+
+  Trial trial = nullptr;
+  std::span<const FixedInstance> fixed = {};
+
+  // True: the printed form says that *some* instance has left > right.
+  bool printed_is_existence = false;
+
+  // Instances of the search per instance drawn; less than 1 where one takes long.
+  double search_share = 4;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_THEORY_CLAIM_H_

@@ -1,0 +1,151 @@
+// The numbers behind the figures of `stableaa theory --figures` (figures.h draws them).
+//
+// Everything here is computed anew from the seed, with one thread, in a second or two.
+#ifndef STABLEAA_THEORY_FIGURE_DATA_H_
+#define STABLEAA_THEORY_FIGURE_DATA_H_
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace stableaa {
+
+// The model of the figures that follow runs: Garnet(kFigureStates, kFigureActions,
+// kFigureBranching) with this discount, from values of zero.
+inline constexpr int kFigureStates = 1000;
+inline constexpr int kFigureActions = 4;
+inline constexpr int kFigureBranching = 5;
+inline constexpr double kFigureDiscount = 0.99;
+
+// ---- Residual against backups ----
+
+struct ResidualCurve {
+  std::string name;  // "vi", "span-vi", "stable", "relative"
+  // Of the weights; NaN for the runs without any.
+  double eta = std::numeric_limits<double>::quiet_NaN();
+  std::string eta_formula = {};        // "10(1−γ)", where it has one
+  std::vector<double> residuals = {};  // [i]: ‖TV − V‖∞ found by backup i + 1
+
+  // The number of the first backup that finds at most `target`; none if no backup does.
+  std::optional<std::int64_t> BackupsTo(double target) const;
+};
+
+struct ResidualCurves {
+  int memory = 5;
+  double target = 1e-8;  // where every run ends
+  std::vector<ResidualCurve> curves;
+};
+
+// 1 + (1−γ)/η, the largest gain over plain value iteration that the weights `stable` allow.
+double EtaRule(double eta, double discount);
+
+// Value iteration with the maximum: plain (the first curve), its span form, and accelerated by the
+// weights `stable` at four η and by `relative`.
+//
+// The span form has the very iterates of the plain one and judges them by what is left after the
+// best constant shift: V + c has the residual e − (1−γ)c, e = TV − V, whose largest entry is
+// smallest at c = (max e + min e)/(2(1−γ)), where it is (max e − min e)/2.
+ResidualCurves ComputeResidualCurves(std::uint64_t seed);
+
+// ---- The gain θ ----
+
+struct GainCurve {
+  struct Step {
+    std::int64_t backup = 0;  // the one whose residual is e_k
+    double two_norm = 0;      // ‖Σ α_i e_i‖ / ‖e_k‖, both in this norm
+    double sup_norm = 0;
+  };
+  int memory = 0;
+  std::vector<Step> steps;  // the accelerated ones
+};
+
+struct GainCurves {
+  double omega = 5;
+  std::int64_t most_backups = 40;  // runs that have not converged by then are cut
+  std::vector<GainCurve> curves;
+};
+
+// Mellowmax backups with the weights `vanilla`, undamped and without the safeguard, for several
+// memories. These weights minimise the 2-norm, so that one gain is at most 1; the other is not.
+GainCurves ComputeGainCurves(std::uint64_t seed);
+
+// ---- The update matrix and its bounds ----
+//
+// G̃ = −βI + (Δ+βH)(HᵀH + η(‖Δ‖²_F + ‖H‖²_F)I)⁻¹Hᵀ, x_{k+1} = x_k − G̃e_k, of Theorem 3.
+
+double PrintedNormBound(double eta, double damping);  // |2/η − β|: false for large η
+double RootNormBound(double eta, double damping);  // β + 1/(2√η): the better one for small η
+double InverseNormBound(double eta, double damping);    // β + (β+√(1+β²))/(2η): for large η
+double CorrectedNormBound(double eta, double damping);  // the smaller of these two
+
+// ‖G̃‖₂. Δ and H have n rows and m ≥ 1 columns, newest first, stored one after another.
+double UpdateNorm(std::span<const double> iterates, std::span<const double> residuals,
+                  std::size_t columns, double damping, double eta);
+
+struct NormPoint {
+  double eta = 0;
+  double norm = 0;  // ‖G̃‖₂
+};
+
+struct StabilityData {
+  double damping = 1;
+  int memory = 5;                 // of the runs
+  std::vector<NormPoint> random;  // windows of normal numbers; 1 to 6 rows, 1 to 4 columns
+  std::vector<NormPoint> runs;    // windows of the first 60 backups of accelerated value iteration
+  std::vector<NormPoint> worst;   // by ascending η, the largest that a window of one column has
+};
+
+// Runs with the weights `stable`, on three models: a forest, a maze, the figures' Garnet.
+StabilityData ComputeStabilityData(std::uint64_t seed);
+
+// The eigenvalues of G̃ other than −β, which is at least n − m of the n, in the windows of a run.
+struct EigenvalueCloud {
+  struct Value {
+    std::int64_t backup = 0;  // of the window's newest residual
+    std::complex<double> eigenvalue;
+  };
+  double eta = 0;
+  std::string model;  // "forest", "maze", "Garnet"
+  std::vector<Value> values;
+};
+
+struct EigenvalueClouds {
+  double damping = 1;
+  int memory = 5;
+  std::int64_t most_backups = 200;
+  std::vector<EigenvalueCloud> clouds;  // by η, then model
+};
+
+// The same runs at two η.
+EigenvalueClouds ComputeEigenvalueClouds(std::uint64_t seed);
+
+// ---- An operator with three fixed points ----
+
+// One state, discount .98: action a pays .05 and stays with probability .2, b pays .033 and stays
+// with .99; otherwise the episode ends with value 0. So v ↦ operator(.05 + .98·.2·v, .033 +
+// .98·.99·v).
+struct OperatorMap {
+  struct FixedPoint {
+    double value = 0;
+    bool attracts = false;  // the map's slope there is between −1 and 1
+  };
+  std::string name;  // "boltzmann", "mellowmax"
+  std::vector<double> values;
+  std::vector<double> images;
+  std::vector<FixedPoint> fixed_points;  // ascending
+};
+struct OperatorMaps {
+  double omega = 10;
+  double largest_value = 1.3;  // the maps are shown from 0 to here
+  std::vector<OperatorMap> maps;
+};
+OperatorMaps ComputeOperatorMaps();
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_THEORY_FIGURE_DATA_H_

@@ -1,0 +1,40 @@
+// Windows of Anderson mixing by themselves: what Propositions 1 and 2 and Theorem 3 speak of.
+#ifndef STABLEAA_THEORY_RESIDUAL_WINDOW_H_
+#define STABLEAA_THEORY_RESIDUAL_WINDOW_H_
+
+#include <string>
+
+#include "stableaa/theory/accelerated_run.h"
+#include "stableaa/theory/choices.h"
+
+namespace stableaa {
+
+// Differences newest first, n×m, and the newest iterate with its residual.
+struct ResidualWindow {
+  LongMatrix iterates;   // Δ
+  LongMatrix residuals;  // H
+  LongVector x;
+  LongVector residual;  // e
+
+  Eigen::Index size() const { return residuals.rows(); }    // n
+  Eigen::Index memory() const { return residuals.cols(); }  // m
+
+  // λ = η(‖Δ‖²_F + ‖H‖²_F)
+  long double Ridge(long double eta) const {
+    return eta * (iterates.squaredNorm() + residuals.squaredNorm());
+  }
+};
+
+// The spectral norm.
+long double Norm(const LongMatrix& matrix);
+
+// argmin ‖e − Hτ‖² + λ‖τ‖², by a QR factorisation of H over √λ·I. With λ = 0, H of full rank.
+LongVector SolveTau(const ResidualWindow& window, long double ridge);
+
+// A random window with m ≤ n: entries of many sizes, or columns that lie almost in line, or Δ and H
+// coupled as by an affine contraction, or a window of a real run.
+ResidualWindow ChooseWindow(Choices& choices, std::string* description);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_THEORY_RESIDUAL_WINDOW_H_
