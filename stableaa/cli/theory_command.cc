@@ -236,7 +236,7 @@ void AddTheoryCommand(CLI::App& program) {
       ->add_option("--trials", flags->experiment.trials,
                    "Random instances per claim; fixed ones and a search come on top "
                    "(default: 1000)")
-      ->type_name("N >= 1");
+      ->type_name("N in [1, 10^12]");
   AddSeedFlag(*theory, &flags->experiment.seed, "Seed of all instances (default: 1)");
   theory->add_flag("--explain", flags->explain,
                    "Statement, counterexample, correction and derivation of the claims");

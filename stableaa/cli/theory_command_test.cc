@@ -171,8 +171,8 @@ TEST(Theory, UnknownClaimsListTheKnownOnes) {
 }
 
 TEST(Theory, BadNumbersAreRefused) {
-  ExpectRefused({"theory", "--trials", "0"}, "at least 1");
-  ExpectRefused({"theory", "--trials", "-3"}, "at least 1");
+  ExpectRefused({"theory", "--trials", "0"}, "expected 1 to");
+  ExpectRefused({"theory", "--trials", "-3"}, "expected 1 to");
   ExpectRefused({"theory", "--trials", "many"}, "trials");
   ExpectRefused({"theory", "--trials", "1e3"}, "trials");
   ExpectRefused({"theory", "--trials", "99999999999999999999"}, "trials");

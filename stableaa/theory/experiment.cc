@@ -17,6 +17,8 @@ namespace {
 // Hill climbs per form. Each starts from another of the worst instances drawn.
 constexpr int kClimbs = 4;
 
+constexpr std::int64_t kMostTrials = 1'000'000'000'000;
+
 constexpr int kMaxAttempts = 1000;
 
 using Form = std::optional<Comparison> TrialOutcome::*;
@@ -169,7 +171,9 @@ class Experiment {
 }  // namespace
 
 void ExperimentOptions::Validate() const {
-  if (trials < 1) throw BadInput(fmt::format("trials: expected at least 1, found {}", trials));
+  if (trials < 1 || trials > kMostTrials) {
+    throw BadInput(fmt::format("trials: expected 1 to 10^12, found {}", trials));
+  }
 }
 
 std::string_view Name(Verdict verdict) {

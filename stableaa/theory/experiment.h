@@ -22,7 +22,7 @@
 namespace stableaa {
 
 struct ExperimentOptions {
-  // Random instances, ≥ 1; the fixed ones and those of the search come on top.
+  // Random instances, 1 to 10^12; the fixed ones and those of the search come on top.
   std::int64_t trials = 1000;
   std::uint64_t seed = 1;
 
@@ -33,7 +33,7 @@ struct ExperimentOptions {
   // Called after every instance, with all that are to come as a total; may throw to stop.
   std::function<void(std::int64_t done, std::int64_t total)> watch = {};
 
-  // Throws BadInput for trials < 1.
+  // Throws BadInput for trials out of range.
   void Validate() const;
 };
 

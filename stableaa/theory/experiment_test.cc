@@ -195,8 +195,9 @@ TEST(Experiment, EqualSeedsGiveEqualResultsAndOthersOthers) {
   EXPECT_EQ(worst.size(), 5U);
 }
 
-TEST(Experiment, FewerThanOneTrialIsBadInput) {
-  for (const std::int64_t trials : {std::int64_t{0}, std::int64_t{-5}}) {
+TEST(Experiment, TrialsOutOfRangeAreBadInput) {
+  for (const std::int64_t trials :
+       {std::int64_t{0}, std::int64_t{-5}, std::numeric_limits<std::int64_t>::max()}) {
     try {
       TestClaim(Square(), {.trials = trials});
       FAIL();
