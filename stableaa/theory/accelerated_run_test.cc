@@ -366,7 +366,7 @@ TEST(ChooseRun, EqualChoicesMakeEqualRuns) {
     EXPECT_EQ(run.steps.back().x, again.steps.back().x);
     EXPECT_TRUE(run.map.model == again.map.model);
     const std::string expected =
-        fmt::format("{} states, {} pairs, discount {:.4g}, omega {:.4g}", run.map.model.states(),
+        fmt::format("states {}, pairs {}, discount {:.4g}, omega {:.4g}", run.map.model.states(),
                     run.map.model.rows(), run.map.discount, run.map.omega);
     EXPECT_TRUE(description.starts_with(expected)) << description;
     EXPECT_NE(description.find(fmt::format("damping {:.4g}, eta {:.4g}", run.damping, run.eta)),

@@ -1,5 +1,7 @@
 // Proposition 1: an accelerated step is a quasi-Newton step.
 
+#include <fmt/format.h>
+
 #include <Eigen/Dense>
 #include <cmath>
 #include <limits>
@@ -55,7 +57,9 @@ TrialOutcome CheckProposition1(const ResidualWindow& window, long double damping
 
 TrialOutcome TryProposition1(Choices& choices, std::string* description) {
   const ResidualWindow window = ChooseWindow(choices, description);
-  return CheckProposition1(window, choices.Uniform());
+  const double damping = choices.Chance(0.2) ? 1 : choices.Uniform();
+  if (description != nullptr) *description += fmt::format(", damping {:.4g}", damping);
+  return CheckProposition1(window, damping);
 }
 
 constexpr Claim kClaims[] = {
@@ -64,10 +68,10 @@ constexpr Claim kClaims[] = {
      .printed = "(1−β) Σ α_i Q_i + β Σ α_i T Q_i = Q_k − G_k e_k\n"
                 "G_k = (Δ_k + βH_k)(H_kᵀH_k)⁻¹H_kᵀ − βI, with the α of Eq. 4\n"
                 "(an equality: the ratio is the difference over 1000 times the rounding allowance)",
-     .derivation = "e_k − H_k τ = Σ α_i e_i with τ_i = Σ_{j<m−i} α_j, so the α of least ‖Σ α_i "
-                   "e_i‖ belongs to\n"
-                   "τ = (HᵀH)⁻¹Hᵀe_k. In the same way Σ α_i Q_i = Q_k − Δ_k τ. Together\n"
-                   "Q_{k+1} = Q_k − Δτ + β(e_k − Hτ) = Q_k − [(Δ + βH)(HᵀH)⁻¹Hᵀ − βI] e_k.",
+     .derivation =
+         "e_k − Hτ = Σ α_i e_i with τ_i = Σ_{j<m−i} α_j, so the α of least ‖Σ α_i e_i‖ belongs\n"
+         "to τ = (HᵀH)⁻¹Hᵀe_k. In the same way Σ α_i Q_i = Q_k − Δτ. Together\n"
+         "Q_{k+1} = Q_k − Δτ + β(e_k − Hτ) = Q_k − [(Δ + βH)(HᵀH)⁻¹Hᵀ − βI] e_k.",
      .trial = TryProposition1}};
 
 }  // namespace

@@ -29,7 +29,7 @@ Instance Repeat(const Choices& choices) {
   Choices copy(choices.Taken(), &none);
   Instance instance;
   instance.window = ChooseWindow(copy, nullptr);
-  instance.damping = copy.Uniform();
+  instance.damping = copy.Chance(0.2) ? 1 : copy.Uniform();
   return instance;
 }
 

@@ -32,7 +32,7 @@ long double Norm(const LongMatrix& matrix);
 LongVector SolveTau(const ResidualWindow& window, long double ridge);
 
 // A random window with m ≤ n: entries of many sizes, or columns that lie almost in line, or Δ and H
-// coupled as by an affine contraction, or a window of a real run.
+// coupled as by an affine contraction. Or a window of a real run, of any m.
 ResidualWindow ChooseWindow(Choices& choices, std::string* description);
 
 }  // namespace stableaa
