@@ -35,6 +35,31 @@ long double ResidualAllowance(const AcceleratedRun& run, std::size_t k) {
          kEpsilon * (SupNorm(run.steps[k].residual) + SupNorm(run.steps[k - 1].mixed_residual));
 }
 
+// θ_k ((1−β) + γβ) ‖e_{k−1}‖, the first term of both theorems as printed.
+long double PrintedFirstOrder(const AcceleratedRun& run, std::size_t k) {
+  const long double norm = SupNorm(run.steps[k].residual);
+  const long double gain = norm > 0 ? SupNorm(run.steps[k].mixed_residual) / norm : 1;
+  return gain * Contraction(run) * SupNorm(run.steps[k - 1].residual);
+}
+
+// The same with θ_{k−1}: ‖e^α_{k−1}‖ = θ_{k−1} ‖e_{k−1}‖.
+long double CorrectedFirstOrder(const AcceleratedRun& run, std::size_t k) {
+  return Contraction(run) * SupNorm(run.steps[k - 1].mixed_residual);
+}
+
+// ‖e_k‖ ≤ bound, in all steps of a run.
+using StepBound = long double (*)(const AcceleratedRun& run, std::size_t k);
+TrialOutcome CheckSteps(const AcceleratedRun& run, StepBound printed, StepBound corrected) {
+  TrialOutcome outcome;
+  for (std::size_t k = 1; k < run.steps.size(); ++k) {
+    const long double left = SupNorm(run.steps[k].residual);
+    const long double allowance = ResidualAllowance(run, k);
+    KeepWorse(outcome.printed, {left, printed(run, k), allowance});
+    KeepWorse(outcome.corrected, {left, corrected(run, k), allowance});
+  }
+  return outcome;
+}
+
 // ---- Theorem 1 ----
 
 // The sums of second order. Both forms have one term for each i = 1 … m,
@@ -52,33 +77,19 @@ long double SecondOrder(const AcceleratedRun& run, std::size_t k, const LongVect
   return run.map.curvature() * sum;
 }
 
-Comparison PrintedTheorem1(const AcceleratedRun& run, std::size_t k) {
-  const Step& now = run.steps[k];
-  const long double norm = SupNorm(now.residual);
-  const long double gain = norm > 0 ? SupNorm(now.mixed_residual) / norm : 1;
+long double PrintedTheorem1(const AcceleratedRun& run, std::size_t k) {
   // The text defines τ_i = Σ_{j<m−i} α_j of the same step; τ_m is an empty sum.
-  const LongVector tau = now.tau.size() > 0 ? now.tau.tail(now.tau.size() - 1).eval() : now.tau;
-  return {.left = norm,
-          .right = gain * Contraction(run) * SupNorm(run.steps[k - 1].residual) +
-                   SecondOrder(run, k, tau, false),
-          .allowance = ResidualAllowance(run, k)};
+  const LongVector& all = run.steps[k].tau;
+  const LongVector tau = all.size() > 0 ? all.tail(all.size() - 1).eval() : all;
+  return PrintedFirstOrder(run, k) + SecondOrder(run, k, tau, false);
 }
 
-Comparison CorrectedTheorem1(const AcceleratedRun& run, std::size_t k) {
-  const Step& before = run.steps[k - 1];
-  return {.left = SupNorm(run.steps[k].residual),
-          .right = Contraction(run) * SupNorm(before.mixed_residual) +
-                   SecondOrder(run, k, before.tau, true),
-          .allowance = ResidualAllowance(run, k)};
+long double CorrectedTheorem1(const AcceleratedRun& run, std::size_t k) {
+  return CorrectedFirstOrder(run, k) + SecondOrder(run, k, run.steps[k - 1].tau, true);
 }
 
 TrialOutcome CheckTheorem1(const AcceleratedRun& run) {
-  TrialOutcome outcome;
-  for (std::size_t k = 1; k < run.steps.size(); ++k) {
-    KeepWorse(outcome.printed, PrintedTheorem1(run, k));
-    KeepWorse(outcome.corrected, CorrectedTheorem1(run, k));
-  }
-  return outcome;
+  return CheckSteps(run, PrintedTheorem1, CorrectedTheorem1);
 }
 
 TrialOutcome TryTheorem1(Choices& choices, std::string* description) {
@@ -116,20 +127,14 @@ long double SquaredSup(const AcceleratedRun& run, std::size_t k) {
 // The constant that the printed O(·) hides. Any would do: the form is violated for each.
 constexpr long double kPrintedConstant = 1e6L;
 
-Comparison PrintedTheorem2(const AcceleratedRun& run, std::size_t k) {
-  const Step& now = run.steps[k];
-  const long double norm = SupNorm(now.residual);
-  const long double gain = norm > 0 ? SupNorm(now.mixed_residual) / norm : 1;
+long double PrintedTheorem2(const AcceleratedRun& run, std::size_t k) {
   long double squares = 0;
-  const auto m = static_cast<std::size_t>(now.tau.size());
+  const auto m = static_cast<std::size_t>(run.steps[k].tau.size());
   for (std::size_t j = 1; j <= m && j <= k; ++j) squares += SquaredSup(run, k - j);
-  return {.left = norm,
-          .right = gain * Contraction(run) * SupNorm(run.steps[k - 1].residual) +
-                   kPrintedConstant * squares,
-          .allowance = ResidualAllowance(run, k)};
+  return PrintedFirstOrder(run, k) + kPrintedConstant * squares;
 }
 
-Comparison CorrectedTheorem2(const AcceleratedRun& run, std::size_t k) {
+long double CorrectedTheorem2(const AcceleratedRun& run, std::size_t k) {
   const Step& before = run.steps[k - 1];
   const auto m = static_cast<std::size_t>(before.tau.size());
   const long double tau_sum = before.tau.lpNorm<1>();
@@ -141,18 +146,11 @@ Comparison CorrectedTheorem2(const AcceleratedRun& run, std::size_t k) {
   }
   const long double gap = 1 - static_cast<long double>(run.map.discount);
   const long double constant = 4 * run.map.curvature() * tau_sum * factor / (gap * gap);
-  return {.left = SupNorm(run.steps[k].residual),
-          .right = Contraction(run) * SupNorm(before.mixed_residual) + constant * largest,
-          .allowance = ResidualAllowance(run, k)};
+  return CorrectedFirstOrder(run, k) + constant * largest;
 }
 
 TrialOutcome CheckTheorem2(const AcceleratedRun& run) {
-  TrialOutcome outcome;
-  for (std::size_t k = 1; k < run.steps.size(); ++k) {
-    KeepWorse(outcome.printed, PrintedTheorem2(run, k));
-    KeepWorse(outcome.corrected, CorrectedTheorem2(run, k));
-  }
-  return outcome;
+  return CheckSteps(run, PrintedTheorem2, CorrectedTheorem2);
 }
 
 TrialOutcome TryTheorem2(Choices& choices, std::string* description) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "stableaa/base/random.h"
@@ -21,11 +20,6 @@ namespace stableaa {
 namespace {
 
 using Index = Eigen::Index;
-
-const Claim& Find(std::string_view id) {
-  const auto claims = ConvergenceClaims();
-  return *std::ranges::find(claims, id, &Claim::id);
-}
 
 double Double(long double value) { return static_cast<double>(value); }
 
@@ -151,7 +145,7 @@ TEST(Theorem1, ComparesWhatTheFormulasSay) {
   RandomStream stream(1, "test/thm1");
   for (int i = 0; i < 400; ++i) {
     Choices choices(&stream);
-    const auto outcome = Find("thm1").trial(choices, nullptr);
+    const auto outcome = FindClaim("thm1").trial(choices, nullptr);
     const AcceleratedRun run = RepeatRun(choices);
     ExpectWorstStep(outcome.printed, run, [](const StepBounds& step, std::size_t k) {
       return step.FirstOrder(k) + step.PrintedSecondOrder();
@@ -166,7 +160,7 @@ TEST(Theorem2, ComparesWhatTheFormulasSay) {
   RandomStream stream(1, "test/thm2");
   for (int i = 0; i < 400; ++i) {
     Choices choices(&stream);
-    const auto outcome = Find("thm2").trial(choices, nullptr);
+    const auto outcome = FindClaim("thm2").trial(choices, nullptr);
     const AcceleratedRun run = RepeatRun(choices);
     ExpectWorstStep(outcome.printed, run, [](const StepBounds& step, std::size_t k) {
       return step.FirstOrder(k) + step.PrintedSquares();
@@ -215,7 +209,7 @@ TEST(Theorem1, HoldsCorrectedAndNoPartOfItCanBeSpared) {
 }
 
 TEST(Theorem1, ItsCounterexampleHasTheKnownNumbers) {
-  const auto outcome = Find("thm1").fixed[0].evaluate();
+  const auto outcome = FindClaim("thm1").fixed[0].evaluate();
   // e_0 = (1, 0), e_1 = (.81, .18), e^α_1 = (64.8, 68.4)/137.
   ASSERT_TRUE(outcome.printed && outcome.corrected);
   EXPECT_NEAR(Double(outcome.printed->left), .81, 1e-15);
@@ -226,7 +220,7 @@ TEST(Theorem1, ItsCounterexampleHasTheKnownNumbers) {
 }
 
 TEST(Theorem2, NoConstantSavesThePrintedFormFromSmallRewards) {
-  const auto& fixed = Find("thm2").fixed;
+  const auto& fixed = FindClaim("thm2").fixed;
   ASSERT_GE(fixed.size(), 2U);
   const double scales[] = {1e-9, 1e-12};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -275,9 +269,9 @@ TEST(Gain, ComparesTheProjectedResidualWithTheResidual) {
   int compared = 0;
   for (int i = 0; i < 600; ++i) {
     Choices choices(&stream);
-    const auto sup = Find("theta-sup").trial(choices, nullptr);
+    const auto sup = FindClaim("theta-sup").trial(choices, nullptr);
     Choices again(choices.Taken(), &none);
-    const auto two = Find("theta-2norm").trial(again, nullptr);
+    const auto two = FindClaim("theta-2norm").trial(again, nullptr);
     ASSERT_TRUE(sup.printed && sup.corrected && two.printed);
     EXPECT_FALSE(two.corrected.has_value());
 
@@ -303,7 +297,7 @@ TEST(Gain, ComparesTheProjectedResidualWithTheResidual) {
 }
 
 TEST(Gain, TheSupNormCounterexampleHasTheKnownNumbers) {
-  const auto outcome = Find("theta-sup").fixed[0].evaluate();
+  const auto outcome = FindClaim("theta-sup").fixed[0].evaluate();
   ASSERT_TRUE(outcome.printed && outcome.corrected);
   // h·e = −1 + 9.9, h·h = 1.99: the first component becomes 1 + 8.9/1.99.
   EXPECT_NEAR(Double(outcome.printed->left), 1 + 8.9 / 1.99, 1e-13);

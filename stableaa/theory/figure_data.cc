@@ -49,9 +49,9 @@ struct RunStep {
 
 // Backups until one finds a residual of at most `target`; calls `watch` after each step of the
 // accelerator.
-void RunAccelerated(const Model& model, const Backup& backup, const AcceleratorOptions& options,
-                    double target, std::int64_t most_backups,
-                    const std::function<void(const RunStep&)>& watch) {
+void VisitRun(const Model& model, const Backup& backup, const AcceleratorOptions& options,
+              double target, std::int64_t most_backups,
+              const std::function<void(const RunStep&)>& watch) {
   const auto size = static_cast<std::size_t>(model.states());
   VectorXd values = VectorXd::Zero(static_cast<Eigen::Index>(size));
   VectorXd image = values;
@@ -90,9 +90,8 @@ ResidualCurves ComputeResidualCurves(std::uint64_t seed) {
   ResidualCurves result;
   const auto run = [&](const AcceleratorOptions& options, auto residual_of) {
     std::vector<double> residuals;
-    RunAccelerated(
-        model, {.kind = BackupKind::kMax}, options, result.target, kMostBackups,
-        [&](const RunStep& step) { residuals.push_back(residual_of(step.differences)); });
+    VisitRun(model, {.kind = BackupKind::kMax}, options, result.target, kMostBackups,
+             [&](const RunStep& step) { residuals.push_back(residual_of(step.differences)); });
     return residuals;
   };
   const auto plain = [](const Differences& d) { return d.magnitude(); };
@@ -129,19 +128,19 @@ GainCurves ComputeGainCurves(std::uint64_t seed) {
     std::deque<VectorXd> window;  // residuals, oldest first
     const AcceleratorOptions options = {
         .memory = memory, .weights = {.rule = WeightRule::kVanilla}, .safeguard = false};
-    RunAccelerated(model, {BackupKind::kMellowmax, result.omega}, options, kTarget,
-                   result.most_backups, [&](const RunStep& step) {
-                     window.push_back(step.residual);
-                     if (std::ssize(window) > memory + 1) window.pop_front();
-                     if (step.kind != StepKind::kAccelerated) return;
-                     VectorXd mixed = VectorXd::Zero(step.residual.size());
-                     const std::vector<double>& alpha = step.accelerator.weights().alpha;
-                     for (std::size_t i = 0; i < alpha.size(); ++i) mixed += alpha[i] * window[i];
-                     curve.steps.push_back({.backup = step.backup,
-                                            .two_norm = mixed.norm() / step.residual.norm(),
-                                            .sup_norm = mixed.lpNorm<Eigen::Infinity>() /
-                                                        step.residual.lpNorm<Eigen::Infinity>()});
-                   });
+    VisitRun(model, {BackupKind::kMellowmax, result.omega}, options, kTarget, result.most_backups,
+             [&](const RunStep& step) {
+               window.push_back(step.residual);
+               if (std::ssize(window) > memory + 1) window.pop_front();
+               if (step.kind != StepKind::kAccelerated) return;
+               VectorXd mixed = VectorXd::Zero(step.residual.size());
+               const std::vector<double>& alpha = step.accelerator.weights().alpha;
+               for (std::size_t i = 0; i < alpha.size(); ++i) mixed += alpha[i] * window[i];
+               curve.steps.push_back({.backup = step.backup,
+                                      .two_norm = mixed.norm() / step.residual.norm(),
+                                      .sup_norm = mixed.lpNorm<Eigen::Infinity>() /
+                                                  step.residual.lpNorm<Eigen::Infinity>()});
+             });
   }
   return result;
 }
@@ -217,22 +216,22 @@ void VisitWindows(const Model& model, int memory, double damping, double eta,
   constexpr double kTarget = 1e-8;
   std::deque<VectorXd> values;
   std::deque<VectorXd> residuals;  // both newest first
-  RunAccelerated(model, {.kind = BackupKind::kMax}, StableOptions(memory, damping, eta), kTarget,
-                 most_backups, [&](const RunStep& step) {
-                   values.push_front(step.values);
-                   residuals.push_front(step.residual);
-                   if (std::ssize(values) <= memory) return;
-                   WindowDifferences window = {MatrixXd(step.values.size(), memory),
-                                               MatrixXd(step.values.size(), memory)};
-                   for (int i = 0; i < memory; ++i) {
-                     const auto newer = static_cast<std::size_t>(i);
-                     window.iterates.col(i) = values[newer] - values[newer + 1];
-                     window.residuals.col(i) = residuals[newer] - residuals[newer + 1];
-                   }
-                   values.pop_back();
-                   residuals.pop_back();
-                   watch(step.backup, window);
-                 });
+  VisitRun(model, {.kind = BackupKind::kMax}, StableOptions(memory, damping, eta), kTarget,
+           most_backups, [&](const RunStep& step) {
+             values.push_front(step.values);
+             residuals.push_front(step.residual);
+             if (std::ssize(values) <= memory) return;
+             WindowDifferences window = {MatrixXd(step.values.size(), memory),
+                                         MatrixXd(step.values.size(), memory)};
+             for (int i = 0; i < memory; ++i) {
+               const auto newer = static_cast<std::size_t>(i);
+               window.iterates.col(i) = values[newer] - values[newer + 1];
+               window.residuals.col(i) = residuals[newer] - residuals[newer + 1];
+             }
+             values.pop_back();
+             residuals.pop_back();
+             watch(step.backup, window);
+           });
 }
 
 // Δ and H are normal numbers, H at any scale against Δ and more or less along −Δ, where G̃ is large.

@@ -17,11 +17,6 @@ namespace {
 
 using LongValues = std::vector<long double>;
 
-const Claim& Find(std::string_view id) {
-  const auto claims = OperatorClaims();
-  return *std::ranges::find(claims, id, &Claim::id);
-}
-
 // ---- The formulas again, as written ----
 
 long double Mellowmax(const LongValues& q, long double omega) {
@@ -122,7 +117,7 @@ TEST(OperatorClaims, HoldAsPrintedAndAsCorrected) {
 TEST(OperatorClaims, WouldBeFoundViolatedWithATenthLess) {
   for (const std::string_view id :
        {"mellowmax-nonexpansive", "mellowmax-c2", "boltzmann-expansive", "mellowmax-bias"}) {
-    const Claim& claim = Find(id);
+    const Claim& claim = FindClaim(id);
     EXPECT_GT(TestClaim(claim, {.trials = 200}).corrected.worst, 0.95) << id;
     const ClaimResult less = TestClaim(claim, {.trials = 200, .bound_factor = 0.9});
     EXPECT_EQ(less.corrected.verdict, Verdict::kViolated) << id;
@@ -153,7 +148,7 @@ TEST(MellowmaxNonexpansive, ComparesWhatItDescribes) {
   RandomStream stream(1, "test");
   int told = 0;
   for (int i = 0; i < 500; ++i) {
-    const Drawn drawn = Draw(Find("mellowmax-nonexpansive"), stream);
+    const Drawn drawn = Draw(FindClaim("mellowmax-nonexpansive"), stream);
     if (!drawn.Telling()) continue;
     ++told;
     const Comparison& printed = *drawn.outcome.printed;
@@ -168,7 +163,7 @@ TEST(MellowmaxNonexpansive, ComparesWhatItDescribes) {
 }
 
 TEST(MellowmaxNonexpansive, IsAnEqualityForAConstantShift) {
-  const TrialOutcome shift = Find("mellowmax-nonexpansive").fixed[0].evaluate();
+  const TrialOutcome shift = FindClaim("mellowmax-nonexpansive").fixed[0].evaluate();
   EXPECT_DOUBLE_EQ(static_cast<double>(shift.printed->left), 0.5);
   EXPECT_DOUBLE_EQ(static_cast<double>(shift.printed->right), 0.5);
 }
@@ -179,14 +174,15 @@ TEST(MellowmaxC2, HasTheSecondDerivativeOfItsFixedInstance) {
   constexpr long double kStep = 1e-4L;
   const auto along = [](long double t) { return Mellowmax({t, -t}, kOmega); };
   const long double second = (along(kStep) - 2 * along(0) + along(-kStep)) / (kStep * kStep);
-  const TrialOutcome equal = Find("mellowmax-c2").fixed[0].evaluate();
+  const TrialOutcome equal = FindClaim("mellowmax-c2").fixed[0].evaluate();
   // uᵀC v with u = d = 0.001·(1, −1) and v = (1, −1).
   EXPECT_NEAR(static_cast<double>(equal.printed->left), static_cast<double>(0.001L * second), 1e-7);
   EXPECT_NEAR(static_cast<double>(equal.printed->right), 0.01, 1e-15);
 }
 
 TEST(MellowmaxC2, FailsWithHalfOfOmega) {
-  const ClaimResult half = TestClaim(Find("mellowmax-c2"), {.trials = 100, .bound_factor = 0.5});
+  const ClaimResult half =
+      TestClaim(FindClaim("mellowmax-c2"), {.trials = 100, .bound_factor = 0.5});
   EXPECT_EQ(half.printed.verdict, Verdict::kViolated);
   EXPECT_NEAR(half.printed.worst, 2, 1e-6);
 }
@@ -195,7 +191,7 @@ TEST(BoltzmannExpansive, ComparesWhatItDescribes) {
   RandomStream stream(1, "test");
   int told = 0;
   for (int i = 0; i < 500; ++i) {
-    const Drawn drawn = Draw(Find("boltzmann-expansive"), stream);
+    const Drawn drawn = Draw(FindClaim("boltzmann-expansive"), stream);
     if (!drawn.Telling()) continue;
     ++told;
     const long double distance = Distance(drawn.q, drawn.moved);
@@ -232,7 +228,7 @@ TEST(BoltzmannExpansive, HasThreeFixedPointsAndKeepsTheDistanceOfTheOuterTwo) {
   EXPECT_NEAR(static_cast<double>(roots[1]), 0.258, 5e-4);
   EXPECT_NEAR(static_cast<double>(roots[2]), 1.101, 5e-4);
 
-  const TrialOutcome outcome = Find("boltzmann-expansive").fixed[0].evaluate();
+  const TrialOutcome outcome = FindClaim("boltzmann-expansive").fixed[0].evaluate();
   const long double distance = roots[2] - roots[0];
   EXPECT_NEAR(static_cast<double>(outcome.printed->left), static_cast<double>(distance), 1e-12);
   EXPECT_NEAR(static_cast<double>(outcome.printed->right),
@@ -242,13 +238,13 @@ TEST(BoltzmannExpansive, HasThreeFixedPointsAndKeepsTheDistanceOfTheOuterTwo) {
 }
 
 TEST(BoltzmannExpansive, WouldBeFoundOutIfItWereSaidNotToExpand) {
-  Claim claim = Find("boltzmann-expansive");
+  Claim claim = FindClaim("boltzmann-expansive");
   claim.printed_is_existence = false;
   EXPECT_EQ(TestClaim(claim, {.trials = 100}).printed.verdict, Verdict::kViolated);
 }
 
 TEST(MaxentRoot, FindsTheRootThatBisectionFinds) {
-  const TrialOutcome outcome = Find("maxent-root").fixed[0].evaluate();
+  const TrialOutcome outcome = FindClaim("maxent-root").fixed[0].evaluate();
   const LongValues q = {3, 0, 0, 0, 0, 0, 0, 0};
   const long double mm = Mellowmax(q, 1);
   long double low = 0;
@@ -264,12 +260,13 @@ TEST(MaxentRoot, FindsTheRootThatBisectionFinds) {
 }
 
 TEST(MaxentRoot, FailsWithHalfOfOmega) {
-  const ClaimResult half = TestClaim(Find("maxent-root"), {.trials = 100, .bound_factor = 0.5});
+  const ClaimResult half =
+      TestClaim(FindClaim("maxent-root"), {.trials = 100, .bound_factor = 0.5});
   EXPECT_EQ(half.corrected.verdict, Verdict::kViolated);
 }
 
 TEST(MellowmaxBias, IsAnEqualityWithOneActionFarAboveTheOthers) {
-  const TrialOutcome outcome = Find("mellowmax-bias").fixed[0].evaluate();
+  const TrialOutcome outcome = FindClaim("mellowmax-bias").fixed[0].evaluate();
   // V = 1 − log 4/100 + .9 V
   EXPECT_NEAR(static_cast<double>(outcome.corrected->left), std::log(4.0) / 10, 1e-7);
   EXPECT_NEAR(static_cast<double>(outcome.corrected->right), std::log(4.0) / 10, 1e-15);

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <string_view>
 
 #include "stableaa/base/random.h"
 #include "stableaa/theory/accelerated_run.h"
@@ -20,11 +19,6 @@ namespace stableaa {
 namespace {
 
 using Index = Eigen::Index;
-
-const Claim& Find(std::string_view id) {
-  const auto claims = StabilityClaims();
-  return *std::ranges::find(claims, id, &Claim::id);
-}
 
 double Double(long double value) { return static_cast<double>(value); }
 
@@ -105,7 +99,7 @@ TEST(Theorem3a, ComparesTheNormOfTheFullMatrixWithTheBounds) {
   RandomStream stream(1, "test/thm3a");
   for (int i = 0; i < 500; ++i) {
     Choices choices(&stream);
-    const auto outcome = Find("thm3a").trial(choices, nullptr);
+    const auto outcome = FindClaim("thm3a").trial(choices, nullptr);
     ASSERT_TRUE(outcome.printed && outcome.corrected);
     const Instance of = Repeat(choices);
     const long double norm = TwoNorm(of.Update(of.ridge()));
@@ -122,7 +116,7 @@ TEST(Theorem3a, ComparesTheNormOfTheFullMatrixWithTheBounds) {
 
 TEST(Theorem3a, ItsCounterexampleHasTheKnownNumbers) {
   // λ = 4: G̃ = [[−1, 1/5], [0, −1 + 1/5]].
-  const auto outcome = Find("thm3a").fixed[0].evaluate();
+  const auto outcome = FindClaim("thm3a").fixed[0].evaluate();
   ASSERT_TRUE(outcome.printed && outcome.corrected);
   const LongMatrix expected{{-1, .2L}, {0, -.8L}};
   EXPECT_NEAR(Double(outcome.printed->left), Double(TwoNorm(expected)), 1e-15);
@@ -132,7 +126,7 @@ TEST(Theorem3a, ItsCounterexampleHasTheKnownNumbers) {
 }
 
 TEST(Theorem3a, TheRootBoundIsApproached) {
-  const auto outcome = Find("thm3a").fixed[1].evaluate();
+  const auto outcome = FindClaim("thm3a").fixed[1].evaluate();
   ASSERT_TRUE(outcome.corrected.has_value());
   // −10⁴/(1 + 10⁻⁸(10⁸ + 1)) against 1/(2·10⁻⁴).
   EXPECT_NEAR(Double(outcome.corrected->left), 1e4 / (2 + 1e-8), 1e-9);
@@ -145,7 +139,7 @@ TEST(Theorem3b, ComparesFullMatricesAndTheirPlainInverses) {
   int compared = 0;
   for (int i = 0; i < 250; ++i) {
     Choices choices(&stream);
-    const auto outcome = Find("thm3b").trial(choices, nullptr);
+    const auto outcome = FindClaim("thm3b").trial(choices, nullptr);
     const Instance of = Repeat(choices);
     const long double condition = Condition(of.window.residuals);
     if (condition > 1.01e6L) {
@@ -179,7 +173,7 @@ TEST(Theorem3b, ComparesFullMatricesAndTheirPlainInverses) {
 
 TEST(Theorem3b, ItsCounterexampleHasTheKnownNumbers) {
   // λ = 2: G = [[−1, 1], [0, 0]], G̃ = [[−1, 1/3], [0, −2/3]], G̃⁻¹G = [[1, −1], [0, 0]].
-  const auto outcome = Find("thm3b").fixed[0].evaluate();
+  const auto outcome = FindClaim("thm3b").fixed[0].evaluate();
   ASSERT_TRUE(outcome.printed && outcome.corrected);
   EXPECT_NEAR(Double(outcome.printed->left - std::sqrt(2.0L)), 0, 1e-17);
   EXPECT_EQ(outcome.printed->right, 1);
@@ -207,7 +201,7 @@ TEST(Proposition2, ComparesTheWeightsOfTheNormalEquations) {
   int compared = 0;
   for (int i = 0; i < 600; ++i) {
     Choices choices(&stream);
-    const auto first = Find("prop2-first").trial(choices, nullptr);
+    const auto first = FindClaim("prop2-first").trial(choices, nullptr);
     const Instance of = Repeat(choices);
     const LongVector regularised = Alpha(of.Tau(of.ridge()));
     const long double residual = of.window.residual.squaredNorm();
@@ -218,7 +212,7 @@ TEST(Proposition2, ComparesTheWeightsOfTheNormalEquations) {
     EXPECT_NEAR(Double(first.corrected->right / (4 + residual / of.ridge())), 1, 1e-14);
 
     Choices again(choices.Taken(), &none);
-    const auto second = Find("prop2-second").trial(again, nullptr);
+    const auto second = FindClaim("prop2-second").trial(again, nullptr);
     EXPECT_FALSE(second.corrected.has_value());
     const long double condition = Condition(of.window.residuals);
     if (condition > 1.01e6L) {
@@ -241,7 +235,7 @@ TEST(Proposition2, ComparesTheWeightsOfTheNormalEquations) {
 }
 
 TEST(Proposition2, TheCounterexampleToTheFirstHasTheKnownNumbers) {
-  const auto outcome = Find("prop2-first").fixed[0].evaluate();
+  const auto outcome = FindClaim("prop2-first").fixed[0].evaluate();
   ASSERT_TRUE(outcome.printed && outcome.corrected);
   // τ = −10⁻⁴/(10⁻⁸ + 1.01·10⁻⁶) = −100/1.02, α = (τ, 1 − τ).
   const double tau = -100 / 1.02;
@@ -279,7 +273,7 @@ TEST(Ridge, ComparesItsShareAtTheEndsOfTheRunAndWithItsLimits) {
   int converged = 0;
   for (int i = 0; i < 200; ++i) {
     Choices choices(&stream);
-    const auto outcome = Find("ridge-vanishes").trial(choices, nullptr);
+    const auto outcome = FindClaim("ridge-vanishes").trial(choices, nullptr);
     const AcceleratedRun run = RepeatRun(choices);
     const long double eta = run.eta;
     const long double gamma = run.map.discount;
@@ -312,7 +306,7 @@ TEST(Ridge, ComparesItsShareAtTheEndsOfTheRunAndWithItsLimits) {
 }
 
 TEST(Ridge, AlongASlowModeItStaysWhereItIs) {
-  const auto outcome = Find("ridge-vanishes").fixed[0].evaluate();
+  const auto outcome = FindClaim("ridge-vanishes").fixed[0].evaluate();
   ASSERT_TRUE(outcome.printed && outcome.corrected);
   // h = −.1δ: .1(1 + 100), the upper limit, in the first step and in the last.
   EXPECT_NEAR(Double(outcome.printed->left), 10.1, 1e-6);
