@@ -9,7 +9,6 @@
 #include <functional>
 #include <iterator>
 #include <numbers>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -19,6 +18,7 @@
 #include "stableaa/mdp/generators.h"
 #include "stableaa/mdp/model.h"
 #include "stableaa/mdp/sweep.h"
+#include "stableaa/theory/one_state_example.h"
 
 namespace stableaa {
 namespace {
@@ -335,24 +335,6 @@ EigenvalueClouds ComputeEigenvalueClouds(std::uint64_t seed) {
 
 namespace {
 
-double OneStateImage(const Backup& backup, double value) {
-  constexpr double kDiscount = 0.98;
-  const std::array<double, 2> q = {0.05 + kDiscount * 0.2 * value,
-                                   0.033 + kDiscount * 0.99 * value};
-  return backup.Value(q);
-}
-
-// The zero of image(v) − v between two values where it has different signs.
-double Bisect(const Backup& backup, double lo, double hi) {
-  constexpr int kHalvings = 100;
-  const bool falls = OneStateImage(backup, lo) > lo;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = std::midpoint(lo, hi);
-    ((OneStateImage(backup, middle) > middle) == falls ? lo : hi) = middle;
-  }
-  return std::midpoint(lo, hi);
-}
-
 OperatorMap MapOf(const Backup& backup, double largest_value) {
   constexpr int kPieces = 650;
   OperatorMap map;
@@ -362,7 +344,8 @@ OperatorMap MapOf(const Backup& backup, double largest_value) {
     const double image = OneStateImage(backup, value);
     if (i > 0 && (image > value) != (map.images.back() > map.values.back())) {
       // Where image − v falls through zero the slope of the image is below 1.
-      map.fixed_points.push_back({Bisect(backup, map.values.back(), value), image <= value});
+      map.fixed_points.push_back(
+          {OneStateFixedPoint(backup, map.values.back(), value), image <= value});
     }
     map.values.push_back(value);
     map.images.push_back(image);

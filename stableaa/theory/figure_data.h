@@ -126,9 +126,7 @@ EigenvalueClouds ComputeEigenvalueClouds(std::uint64_t seed);
 
 // ---- An operator with three fixed points ----
 
-// One state, discount .98: action a pays .05 and stays with probability .2, b pays .033 and stays
-// with .99; otherwise the episode ends with value 0. So v ↦ operator(.05 + .98·.2·v, .033 +
-// .98·.99·v).
+// The backup of the model in one_state_example.h.
 struct OperatorMap {
   struct FixedPoint {
     double value = 0;

@@ -24,6 +24,7 @@
 #include "stableaa/mdp/sweep.h"
 #include "stableaa/theory/chosen_model.h"
 #include "stableaa/theory/claims.h"
+#include "stableaa/theory/one_state_example.h"
 
 namespace stableaa {
 namespace {
@@ -345,29 +346,14 @@ TrialOutcome TestBoltzmann(Choices& choices, std::string* description) {
   return CompareBoltzmann(pair);
 }
 
-// One state, γ = .98: the values of its two actions where the state has value v.
-Values TwoActions(double v) {
-  constexpr double kDiscount = 0.98;
-  return {0.05 + kDiscount * 0.2 * v, 0.033 + kDiscount * 0.99 * v};
-}
-
-constexpr Backup kTwoActionsBackup{BackupKind::kBoltzmann, 10};
-
-// The fixed point of v ↦ B(TwoActions(v)) between two values with B − v of different signs.
-double FixedPointBetween(double low, double high) {
-  const auto rises = [](double v) { return kTwoActionsBackup.Value(TwoActions(v)) > v; };
-  const bool rises_at_low = rises(low);
-  for (int halving = 0; halving < 60; ++halving) {
-    const double middle = low + (high - low) / 2;
-    (rises(middle) == rises_at_low ? low : high) = middle;
-  }
-  return low;
-}
-
 // The map keeps the distance of two of its fixed points, though γ makes the action values approach.
 TrialOutcome TwoFixedPoints() {
-  return CompareBoltzmann(MakePair(kTwoActionsBackup.omega, TwoActions(FixedPointBetween(0, 0.2)),
-                                   TwoActions(FixedPointBetween(0.5, 2))));
+  constexpr Backup kBackup{BackupKind::kBoltzmann, 10};
+  const auto values_at = [&](double low, double high) {
+    const auto q = OneStateActionValues(OneStateFixedPoint(kBackup, low, high));
+    return Values(q.begin(), q.end());
+  };
+  return CompareBoltzmann(MakePair(kBackup.omega, values_at(0, 0.2), values_at(0.5, 2)));
 }
 
 // ---- The root of the maximum-entropy policy ----
@@ -550,8 +536,8 @@ constexpr Claim kClaims[] = {
             "the policy p = softmax(ρq) has the value Σ p_a q_a = mm_ω(q).",
         .derivation =
             "Divided by Σ exp(ρ(q_a − mm)) the left side is E(ρ) − mm, E(ρ) = Σ q_a "
-            "softmax(ρq)_a,\n"
-            "whose derivative is a variance: it grows with ρ, unless all q_a are equal. At ρ = 0\n"
+            "softmax(ρq)_a.\n"
+            "E's derivative is a variance: it grows with ρ, unless all q_a are equal. At ρ = 0\n"
             "it is the mean of q, at most mm by Jensen. ω mm_ω(q) = ∫ E(ρ) dρ over [0, ω], so mm\n"
             "is an average of E there, and E(ω) ≥ mm. At the root the sum is the second part.",
         .trial = TestRoot,
