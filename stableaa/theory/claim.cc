@@ -6,11 +6,12 @@
 namespace stableaa {
 
 double Comparison::Ratio() const {
-  constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
-  const long double bound = right + 1000 * allowance;
-  if (std::isnan(left) || std::isnan(bound)) return static_cast<double>(kInfinity);
-  if (left <= 0) return 0;
-  return static_cast<double>(bound > 0 ? left / bound : kInfinity);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const long double excess = left - common;
+  const long double bound = right - common + 1000 * allowance;
+  if (!std::isfinite(excess) || !std::isfinite(bound)) return kInfinity;
+  if (excess <= 0) return 0;
+  return bound > 0 ? static_cast<double>(excess / bound) : kInfinity;
 }
 
 void KeepWorse(std::optional<Comparison>& worst, const Comparison& comparison) {

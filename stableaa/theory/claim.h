@@ -26,9 +26,12 @@ struct Comparison {
   long double right = 0;
   // How far rounding can move left − right. An excess counts only if it is a thousand times that.
   long double allowance = 0;
+  // A part of the right side that the left side may reach by itself in cases of no interest. It is
+  // taken off both sides before they are compared, for it would hide how tight the rest is.
+  long double common = 0;
 
-  // left / (right + 1000·allowance): above 1 where the inequality is violated. Infinity if either
-  // side is NaN, so that a broken computation is seen.
+  // (left − common) / (right − common + 1000·allowance): above 1 where the inequality is violated.
+  // Infinity if a number is not finite, so that a broken computation is seen.
   double Ratio() const;
 };
 

@@ -14,10 +14,10 @@
 namespace stableaa {
 namespace {
 
-// Hill climbs per form. Each starts from another of the worst instances drawn.
-constexpr int kClimbs = 4;
-
-constexpr std::int64_t kMostTrials = 1'000'000'000'000;
+// Instances per hill climb. Every second one starts from one of the worst instances drawn, the
+// others from new ones.
+constexpr std::int64_t kClimbLength = 400;
+constexpr std::size_t kMostStarts = 100;
 
 constexpr int kMaxAttempts = 1000;
 
@@ -33,10 +33,11 @@ struct Candidate {
 class Worst {
  public:
   void Add(double ratio, const Choices& choices) {
-    if (starts_.size() == kClimbs && ratio <= starts_.back().ratio) return;
-    starts_.push_back({ratio, choices.Taken()});
-    std::ranges::stable_sort(starts_, std::ranges::greater{}, &Candidate::ratio);
-    if (starts_.size() > kClimbs) starts_.pop_back();
+    if (starts_.size() == kMostStarts && ratio <= starts_.back().ratio) return;
+    const auto place =
+        std::ranges::upper_bound(starts_, ratio, std::ranges::greater{}, &Candidate::ratio);
+    starts_.insert(place, {ratio, choices.Taken()});
+    if (starts_.size() > kMostStarts) starts_.pop_back();
   }
 
   const std::vector<Candidate>& candidates() const { return starts_; }
@@ -82,6 +83,7 @@ class Experiment {
     if (!(outcome.*form)) return -1;
     Comparison comparison = *(outcome.*form);
     comparison.right *= options_.bound_factor;
+    comparison.common *= options_.bound_factor;
     return comparison.Ratio();
   }
 
@@ -109,16 +111,17 @@ class Experiment {
         fmt::format("{}: no instance among {} that it speaks of", claim_.id, kMaxAttempts));
   }
 
-  // Spends `budget` instances on climbs from the worst drawn.
+  // Spends `budget` instances on climbs.
   void Search(Form form, Worst& worst, std::int64_t budget) {
     const std::vector<Candidate> starts = worst.candidates();
-    const auto climbs = static_cast<std::int64_t>(starts.size());
-    for (std::int64_t i = 0; i < climbs; ++i) {
-      Climb(form, worst, starts[static_cast<std::size_t>(i)],
-            budget * (i + 1) / climbs - budget * i / climbs);
+    for (std::int64_t climb = 0; budget > 0; ++climb, budget -= kClimbLength) {
+      const auto from = static_cast<std::size_t>(climb / 2) % starts.size();
+      const Candidate start = climb % 2 == 0 ? starts[from] : Candidate{};
+      Climb(form, worst, start, std::min(budget, kClimbLength));
     }
   }
 
+  // From nowhere, a candidate without numbers, the first step is to an instance drawn anew.
   void Climb(Form form, Worst& worst, Candidate here, std::int64_t budget) {
     for (std::int64_t i = 0; i < budget; ++i) {
       Choices choices(Neighbour(here.numbers, moves_), &moves_);
@@ -191,6 +194,16 @@ std::string_view Name(Verdict verdict) {
 ClaimResult TestClaim(const Claim& claim, const ExperimentOptions& options) {
   options.Validate();
   return Experiment(claim, options).Run();
+}
+
+void CheckCorrected(std::span<const ClaimResult> results) {
+  std::string violated;
+  for (const ClaimResult& result : results) {
+    if (result.corrected.verdict != Verdict::kViolated) continue;
+    violated += fmt::format("{}{}", violated.empty() ? "" : ", ", result.claim->id);
+  }
+  if (violated.empty()) return;
+  throw WorkFailed(fmt::format("a corrected statement is violated: {}", violated));
 }
 
 }  // namespace stableaa

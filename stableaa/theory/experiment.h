@@ -2,9 +2,10 @@
 //
 //   const ClaimResult result = TestClaim(FindClaim("thm1"), {.trials = 1000, .seed = 1});
 //
-// The search is a hill climb on the ratio left/right with random restarts: from the worst instances
-// drawn it goes to neighbours (choices.h) that are no better, half of the time for the printed form
-// and half for the corrected one. So "holds" means that someone has tried to break it.
+// The search is a hill climb on Comparison::Ratio() with restarts, from the worst instances drawn
+// and from new ones in turn: it goes to neighbours (choices.h) that are no better, half of the time
+// for the printed form and half for the corrected one. So "holds" means that someone has tried to
+// break it.
 //
 // Equal claim, trials and seed give equal results on one machine.
 #ifndef STABLEAA_THEORY_EXPERIMENT_H_
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,8 @@
 #include "stableaa/theory/claim.h"
 
 namespace stableaa {
+
+inline constexpr std::int64_t kMostTrials = 1'000'000'000'000;
 
 struct ExperimentOptions {
   // Random instances, 1 to 10^12; the fixed ones and those of the search come on top.
@@ -54,12 +58,15 @@ struct ClaimResult {
   FormResult printed;
   FormResult corrected;  // the printed form's where that is true
   std::int64_t trials = 0;
-  std::int64_t searched = 0;        // instances of the search
+  std::int64_t searched = 0;  // by the search; with the few instances that a form is silent on
   std::vector<TrialOutcome> fixed;  // of claim->fixed
   double seconds = 0;
 };
 
 ClaimResult TestClaim(const Claim& claim, const ExperimentOptions& options);
+
+// WorkFailed, naming the claims, if a corrected form is violated.
+void CheckCorrected(std::span<const ClaimResult> results);
 
 }  // namespace stableaa
 

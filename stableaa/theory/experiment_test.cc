@@ -14,6 +14,7 @@ namespace stableaa {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // ---- Comparisons ----
 
@@ -37,11 +38,19 @@ TEST(Comparison, NothingOnTheLeftIsNeverAViolation) {
   EXPECT_EQ((Comparison{.left = -1, .right = -2}).Ratio(), 0);
 }
 
-TEST(Comparison, NanAndABoundOfZeroAreViolations) {
-  for (const Comparison& broken : {Comparison{kNan, 1, 0}, Comparison{1, kNan, 0},
-                                   Comparison{1, 1, kNan}, Comparison{1, 0, 0}}) {
+TEST(Comparison, WhatIsNotFiniteAndABoundOfZeroAreViolations) {
+  for (const Comparison& broken :
+       {Comparison{kNan, 1, 0}, Comparison{1, kNan, 0}, Comparison{1, 1, kNan}, Comparison{1, 0, 0},
+        Comparison{kInfinity, 1, kInfinity}, Comparison{5, 1, kInfinity},
+        Comparison{kInfinity, kInfinity, 0}}) {
     EXPECT_EQ(broken.Ratio(), std::numeric_limits<double>::infinity());
   }
+}
+
+TEST(Comparison, ACommonPartIsTakenOffBothSides) {
+  EXPECT_EQ((Comparison{.left = 11, .right = 12, .allowance = 0, .common = 10}).Ratio(), 0.5);
+  EXPECT_EQ((Comparison{.left = 9, .right = 12, .allowance = 0, .common = 10}).Ratio(), 0);
+  EXPECT_GT((Comparison{.left = 11, .right = 10, .allowance = 1e-6L, .common = 10}).Ratio(), 1);
 }
 
 TEST(Comparison, KeepWorseKeepsTheLargerRatio) {
@@ -204,6 +213,21 @@ TEST(Experiment, TrialsOutOfRangeAreBadInput) {
     } catch (const Error& error) {
       EXPECT_EQ(error.exit_code(), 2);
     }
+  }
+}
+
+TEST(Experiment, ACorrectedFormThatIsViolatedIsAFailureThatNamesIt) {
+  const Claim good{.id = "good", .printed = "x ≤ .5", .corrected = "x ≤ 1", .trial = TryBothForms};
+  const Claim bad{.id = "bad", .corrected = "x ≤ 1", .trial = TryBothForms};
+  std::vector<ClaimResult> results = {TestClaim(good, {.trials = 50})};
+  EXPECT_NO_THROW(CheckCorrected(results)) << "a printed form may be violated";
+  results.push_back(TestClaim(bad, {.trials = 50, .bound_factor = 0.5}));
+  try {
+    CheckCorrected(results);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 1);
+    EXPECT_EQ(std::string(error.what()), "a corrected statement is violated: bad");
   }
 }
 

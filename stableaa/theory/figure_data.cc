@@ -9,7 +9,6 @@
 #include <functional>
 #include <iterator>
 #include <numbers>
-#include <span>
 #include <utility>
 
 #include "stableaa/anderson/accelerator.h"
@@ -19,6 +18,7 @@
 #include "stableaa/mdp/model.h"
 #include "stableaa/mdp/sweep.h"
 #include "stableaa/theory/one_state_example.h"
+#include "stableaa/theory/update_matrix.h"
 
 namespace stableaa {
 namespace {
@@ -147,18 +147,6 @@ GainCurves ComputeGainCurves(std::uint64_t seed) {
 
 // ---- The update matrix and its bounds ----
 
-double PrintedNormBound(double eta, double damping) { return std::abs(2 / eta - damping); }
-
-double RootNormBound(double eta, double damping) { return damping + 1 / (2 * std::sqrt(eta)); }
-
-double InverseNormBound(double eta, double damping) {
-  return damping + (damping + std::hypot(1.0, damping)) / (2 * eta);
-}
-
-double CorrectedNormBound(double eta, double damping) {
-  return std::min(RootNormBound(eta, damping), InverseNormBound(eta, damping));
-}
-
 namespace {
 
 // The differences of a window, newest first (weights.h).
@@ -175,23 +163,12 @@ MatrixXd SolveRidge(const WindowDifferences& window, double eta, const MatrixXd&
   return normal.ldlt().solve(h.transpose() * b);
 }
 
-// ‖G̃‖₂. G̃ maps the space of the columns of Δ and H to itself, so an orthonormal basis of that space
-// is enough: what is orthogonal to it is multiplied by −β, and so is something in it, because Hᵀ
-// has only half as many rows as it has dimensions.
 double UpdateNorm(const WindowDifferences& window, double damping, double eta) {
-  const Eigen::Index rows = window.iterates.rows();
-  MatrixXd columns(rows, 2 * window.iterates.cols());
-  columns << window.iterates, window.residuals;
-  const Eigen::Index dimension = std::min(rows, columns.cols());
-  const MatrixXd basis =
-      columns.householderQr().householderQ() * MatrixXd::Identity(rows, dimension);
-  const WindowDifferences within = {basis.transpose() * window.iterates,
-                                    basis.transpose() * window.residuals};
-  const MatrixXd identity = MatrixXd::Identity(dimension, dimension);
-  const MatrixXd update =
-      (within.iterates + damping * within.residuals) * SolveRidge(within, eta, identity) -
-      damping * identity;
-  return update.jacobiSvd().singularValues()(0);
+  const ResidualWindow differences{.iterates = window.iterates.cast<long double>(),
+                                   .residuals = window.residuals.cast<long double>(),
+                                   .x = {},
+                                   .residual = {}};
+  return static_cast<double>(UpdateNorm(differences, damping, eta));
 }
 
 // The m others of its n eigenvalues (those of AB that are not zero are those of BA).
@@ -272,15 +249,6 @@ double WorstSingleColumnNorm(double damping, double eta) {
 }
 
 }  // namespace
-
-double UpdateNorm(std::span<const double> iterates, std::span<const double> residuals,
-                  std::size_t columns, double damping, double eta) {
-  const auto n = static_cast<Eigen::Index>(iterates.size() / columns);
-  const auto m = static_cast<Eigen::Index>(columns);
-  return UpdateNorm({Eigen::Map<const MatrixXd>(iterates.data(), n, m),
-                     Eigen::Map<const MatrixXd>(residuals.data(), n, m)},
-                    damping, eta);
-}
 
 StabilityData ComputeStabilityData(std::uint64_t seed) {
   constexpr int kRandomWindows = 2000;

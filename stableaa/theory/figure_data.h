@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -76,16 +75,7 @@ GainCurves ComputeGainCurves(std::uint64_t seed);
 
 // ---- The update matrix and its bounds ----
 //
-// G̃ = −βI + (Δ+βH)(HᵀH + η(‖Δ‖²_F + ‖H‖²_F)I)⁻¹Hᵀ, x_{k+1} = x_k − G̃e_k, of Theorem 3.
-
-double PrintedNormBound(double eta, double damping);  // |2/η − β|: false for large η
-double RootNormBound(double eta, double damping);  // β + 1/(2√η): the better one for small η
-double InverseNormBound(double eta, double damping);    // β + (β+√(1+β²))/(2η): for large η
-double CorrectedNormBound(double eta, double damping);  // the smaller of these two
-
-// ‖G̃‖₂. Δ and H have n rows and m ≥ 1 columns, newest first, stored one after another.
-double UpdateNorm(std::span<const double> iterates, std::span<const double> residuals,
-                  std::size_t columns, double damping, double eta);
+// G̃ of Theorem 3 (update_matrix.h).
 
 struct NormPoint {
   double eta = 0;

@@ -14,6 +14,7 @@
 #include "stableaa/base/error.h"
 #include "stableaa/base/gnuplot.h"
 #include "stableaa/theory/figure_data.h"
+#include "stableaa/theory/update_matrix.h"
 
 namespace stableaa {
 namespace {
@@ -426,7 +427,7 @@ void MakeDirectory(const fs::path& directory) {
   }
   fs::create_directories(directory, failure);
   if (failure) {
-    throw BadInput(fmt::format("cannot make the directory {} for the figures: {}",
+    throw BadInput(fmt::format("cannot make the directory '{}' for the figures: {}",
                                directory.string(), failure.message()));
   }
   if (access(directory.c_str(), W_OK | X_OK) != 0) {

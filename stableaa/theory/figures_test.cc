@@ -22,6 +22,7 @@
 #include "stableaa/mdp/generators.h"
 #include "stableaa/mdp/model.h"
 #include "stableaa/theory/figure_data.h"
+#include "stableaa/theory/update_matrix.h"
 
 namespace stableaa {
 namespace {
@@ -85,6 +86,19 @@ TEST(TheoryFigureNumbers, NormBoundsAreTheFormulas) {
   EXPECT_DOUBLE_EQ(InverseNormBound(4, 0.75), 1);
   EXPECT_DOUBLE_EQ(CorrectedNormBound(0.01, 1), 6);
   EXPECT_DOUBLE_EQ(CorrectedNormBound(100, 1), 1 + (1 + std::sqrt(2.0)) / 200);
+}
+
+// ‖G̃‖₂ for columns of Δ and H one after another.
+double UpdateNorm(std::span<const double> iterates, std::span<const double> residuals,
+                  std::size_t columns, double damping, double eta) {
+  const auto n = static_cast<Eigen::Index>(iterates.size() / columns);
+  const auto m = static_cast<Eigen::Index>(columns);
+  const auto matrix = [&](std::span<const double> numbers) -> LongMatrix {
+    return Eigen::Map<const Eigen::MatrixXd>(numbers.data(), n, m).cast<long double>();
+  };
+  return static_cast<double>(stableaa::UpdateNorm(
+      {.iterates = matrix(iterates), .residuals = matrix(residuals), .x = {}, .residual = {}},
+      damping, eta));
 }
 
 TEST(TheoryFigureNumbers, UpdateNormIsThatOfTheMatrixWrittenOut) {
@@ -452,7 +466,7 @@ TEST(TheoryFigures, NeedADirectory) {
   EXPECT_EQ(Refusal(file), "expected a directory for the figures, found a file: " + file.string());
   EXPECT_NE(Refusal(file / "below").find("cannot make the directory"), std::string::npos);
   EXPECT_EQ(ReadFile(file), "content");
-  EXPECT_NE(Refusal("/proc/figures").find("cannot make the directory /proc/figures"),
+  EXPECT_NE(Refusal("/proc/figures").find("cannot make the directory '/proc/figures'"),
             std::string::npos);
 }
 

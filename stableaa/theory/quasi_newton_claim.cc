@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
-#include <cmath>
 #include <limits>
 
 #include "stableaa/theory/claims.h"

@@ -55,7 +55,8 @@ LongVector SolveTau(const ResidualWindow& window, long double ridge) {
 
 ResidualWindow ChooseWindow(Choices& choices, std::string* description) {
   if (choices.Chance(0.3)) {
-    const AcceleratedRun run = ChooseRun(choices, {}, description);
+    const WeightRule rule = choices.Chance(0.5) ? WeightRule::kVanilla : WeightRule::kStable;
+    const AcceleratedRun run = ChooseRun(choices, {.weights = {.rule = rule}}, description);
     // The first steps have no window.
     std::vector<std::size_t> usable;
     for (std::size_t k = 1; k < run.steps.size(); ++k) {
@@ -64,7 +65,8 @@ ResidualWindow ChooseWindow(Choices& choices, std::string* description) {
     if (!usable.empty()) {
       const std::size_t k =
           usable[static_cast<std::size_t>(choices.Integer(0, static_cast<int>(usable.size()) - 1))];
-      if (description != nullptr) *description += fmt::format(", step {}", k);
+      if (description != nullptr)
+        *description = fmt::format("step {} of a run: {}", k, *description);
       return WindowOf(run, k);
     }
   }

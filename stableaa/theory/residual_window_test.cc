@@ -176,9 +176,10 @@ TEST(ChooseWindow, ThoseOfRunsAreWindowsOfTheRunAtTheStepNamed) {
     const std::vector<double> rest(drawn.numbers.begin() + 1, drawn.numbers.end());
     Choices copy(rest, &none);
     std::string of_run;
-    const AcceleratedRun run = ChooseRun(copy, {}, &of_run);
-    ASSERT_TRUE(drawn.description.starts_with(of_run + ", step ")) << drawn.description;
-    const std::size_t k = std::stoul(drawn.description.substr(of_run.size() + 7));
+    const WeightRule rule = copy.Chance(.5) ? WeightRule::kVanilla : WeightRule::kStable;
+    const AcceleratedRun run = ChooseRun(copy, {.weights = {.rule = rule}}, &of_run);
+    ASSERT_TRUE(drawn.description.ends_with(" of a run: " + of_run)) << drawn.description;
+    const std::size_t k = std::stoul(drawn.description.substr(5));
     ASSERT_LT(k, run.steps.size());
     const ResidualWindow& window = drawn.window;
     EXPECT_EQ(window.memory(), run.steps[k].tau.size());

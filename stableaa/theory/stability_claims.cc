@@ -13,6 +13,7 @@
 #include "stableaa/theory/accelerated_run.h"
 #include "stableaa/theory/claims.h"
 #include "stableaa/theory/residual_window.h"
+#include "stableaa/theory/update_matrix.h"
 
 namespace stableaa {
 namespace {
@@ -21,25 +22,28 @@ constexpr long double kEpsilon = std::numeric_limits<long double>::epsilon();
 
 struct RegularisedWindow {
   ResidualWindow window;
-  long double eta = 1;
-  long double damping = 1;
+  double eta = 1;
+  double damping = 1;  // of Theorem 3 only
 };
 
 RegularisedWindow ChooseRegularised(Choices& choices, std::string* description) {
   RegularisedWindow chosen;
   chosen.window = ChooseWindow(choices, description);
   chosen.eta = choices.LogUniform(1e-5, 1e3);
+  if (description != nullptr) *description += fmt::format(", eta {:.4g}", chosen.eta);
+  return chosen;
+}
+
+RegularisedWindow ChooseDamped(Choices& choices, std::string* description) {
+  RegularisedWindow chosen = ChooseRegularised(choices, description);
   chosen.damping = choices.Chance(0.2) ? 1 : choices.Uniform();
-  if (description != nullptr) {
-    *description += fmt::format(", eta {:.4g}, damping {:.4g}", static_cast<double>(chosen.eta),
-                                static_cast<double>(chosen.damping));
-  }
+  if (description != nullptr) *description += fmt::format(", damping {:.4g}", chosen.damping);
   return chosen;
 }
 
 // H and Δ with one column each, given number by number.
 RegularisedWindow OneColumn(const LongVector& delta, const LongVector& h, const LongVector& e,
-                            long double eta, long double damping) {
+                            double eta, double damping) {
   ResidualWindow window{.iterates = delta, .residuals = h, .x = {}, .residual = e};
   window.x = LongVector::Zero(e.size());
   return {std::move(window), eta, damping};
@@ -49,38 +53,6 @@ LongVector Unit(Eigen::Index n, Eigen::Index i) { return LongVector::Unit(n, i);
 
 // ---- Theorem 3 ----
 
-// G̃ (or G, for a ridge of 0) on the span of the columns of Δ and H, an orthonormal basis of which
-// has at most 2m vectors. On the rest of the space it is −βI.
-struct UpdateMatrix {
-  LongMatrix correction;   // G̃ + βI = (Δ + βH)(HᵀH + λI)⁻¹Hᵀ
-  bool acts_beyond_basis;  // there is such a rest
-
-  LongMatrix Whole(long double damping) const {
-    return correction - damping * LongMatrix::Identity(correction.rows(), correction.cols());
-  }
-};
-
-LongMatrix Basis(const ResidualWindow& window) {
-  LongMatrix columns(window.size(), 2 * window.memory());
-  columns << window.iterates, window.residuals;
-  const Eigen::Index width = std::min(columns.rows(), columns.cols());
-  return Eigen::HouseholderQR<LongMatrix>(columns).householderQ() *
-         LongMatrix::Identity(columns.rows(), width);
-}
-
-UpdateMatrix MakeUpdate(const RegularisedWindow& of, long double ridge) {
-  const LongMatrix basis = Basis(of.window);
-  const LongMatrix h = basis.transpose() * of.window.residuals;
-  const LongMatrix directions = basis.transpose() * of.window.iterates + of.damping * h;
-  // (HᵀH + λI)⁻¹Hᵀ by the singular values σ of H: σ/(σ² + λ).
-  const Eigen::JacobiSVD<LongMatrix> svd(h, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  LongVector filter = svd.singularValues();
-  for (long double& sigma : filter) sigma = sigma > 0 ? sigma / (sigma * sigma + ridge) : 0;
-  return {
-      .correction = directions * svd.matrixV() * filter.asDiagonal() * svd.matrixU().transpose(),
-      .acts_beyond_basis = basis.cols() < of.window.size()};
-}
-
 long double Condition(const LongMatrix& matrix) {
   const LongVector singular = Eigen::JacobiSVD<LongMatrix>(matrix).singularValues();
   const long double least = singular[singular.size() - 1];
@@ -88,25 +60,21 @@ long double Condition(const LongMatrix& matrix) {
 }
 
 TrialOutcome CheckTheorem3a(const RegularisedWindow& of) {
-  const long double beta = of.damping;
-  const UpdateMatrix update = MakeUpdate(of, of.window.Ridge(of.eta));
-  const long double norm = std::max(Norm(update.Whole(beta)), update.acts_beyond_basis ? beta : 0);
-  const long double by_root = beta + 1 / (2 * std::sqrt(of.eta));
-  const long double by_eta = beta + (beta + std::sqrt(1 + beta * beta)) / (2 * of.eta);
-  const long double allowance = 100 * kEpsilon * (norm + beta);
-  return {.printed = Comparison{norm, std::abs(2 / of.eta - beta), allowance},
-          .corrected = Comparison{norm, std::min(by_root, by_eta), allowance}};
+  const long double norm = UpdateNorm(of.window, of.damping, of.eta);
+  const long double allowance = 100 * kEpsilon * (norm + of.damping);
+  return {.printed = Comparison{norm, PrintedNormBound(of.eta, of.damping), allowance},
+          .corrected = Comparison{norm, CorrectedNormBound(of.eta, of.damping), allowance}};
 }
 
 TrialOutcome TryTheorem3a(Choices& choices, std::string* description) {
-  return CheckTheorem3a(ChooseRegularised(choices, description));
+  return CheckTheorem3a(ChooseDamped(choices, description));
 }
 
 constexpr FixedInstance kTheorem3aInstances[] = {
     {"n = 2, m = 1, Δ = (1, 0), H = (0, 1), β = 1, η = 2",
      [] { return CheckTheorem3a(OneColumn(Unit(2, 0), Unit(2, 1), Unit(2, 0), 2, 1)); }},
     {"n = 1, m = 1, Δ = −10000, H = 1, β = 0, η = 1e-8: almost the root bound", [] {
-       return CheckTheorem3a(OneColumn(-1e4L * Unit(1, 0), Unit(1, 0), Unit(1, 0), 1e-8L, 0));
+       return CheckTheorem3a(OneColumn(-1e4L * Unit(1, 0), Unit(1, 0), Unit(1, 0), 1e-8, 0));
      }}};
 
 // Where H is too close to singular, G is not there to compare with.
@@ -116,27 +84,25 @@ TrialOutcome CheckTheorem3b(const RegularisedWindow& of) {
   const long double condition = Condition(of.window.residuals);
   if (of.window.memory() > of.window.size() || !(condition < kWorstCondition)) return {};
   const long double ridge = of.window.Ridge(of.eta);
-  const UpdateMatrix plain = MakeUpdate(of, 0);
-  const UpdateMatrix regularised = MakeUpdate(of, ridge);
+  const LongMatrix plain = UpdateCorrection(of.window, of.damping, 0);
+  const LongMatrix regularised = UpdateCorrection(of.window, of.damping, ridge);
 
   TrialOutcome outcome;
-  const LongMatrix whole = regularised.Whole(of.damping);
+  const LongMatrix whole = WithPlainStep(regularised, of.damping);
   const long double inverse_condition = Condition(whole);
   if (of.damping > 0 && inverse_condition < kWorstCondition) {
-    const long double quotient = Norm(whole.partialPivLu().solve(plain.Whole(of.damping)));
+    const long double quotient = Norm(whole.partialPivLu().solve(WithPlainStep(plain, of.damping)));
     outcome.printed =
-        Comparison{std::max<long double>(quotient, regularised.acts_beyond_basis ? 1 : 0), 1,
-                   100 * kEpsilon * inverse_condition * condition * quotient};
+        Comparison{quotient, 1, 100 * kEpsilon * inverse_condition * condition * quotient};
   }
   const long double top = Norm(of.window.residuals);
-  const long double bound = Norm(plain.correction) * top * top / (top * top + ridge);
-  outcome.corrected =
-      Comparison{Norm(regularised.correction), bound, 100 * kEpsilon * condition * bound};
+  const long double bound = Norm(plain) * top * top / (top * top + ridge);
+  outcome.corrected = Comparison{Norm(regularised), bound, 100 * kEpsilon * condition * bound};
   return outcome;
 }
 
 TrialOutcome TryTheorem3b(Choices& choices, std::string* description) {
-  return CheckTheorem3b(ChooseRegularised(choices, description));
+  return CheckTheorem3b(ChooseDamped(choices, description));
 }
 
 constexpr FixedInstance kTheorem3bInstances[] = {

@@ -105,7 +105,8 @@ TEST(Theorem3a, ComparesTheNormOfTheFullMatrixWithTheBounds) {
     const long double norm = TwoNorm(of.Update(of.ridge()));
     EXPECT_NEAR(Double(outcome.printed->left / norm), 1, 1e-9);
     EXPECT_EQ(outcome.corrected->left, outcome.printed->left);
-    EXPECT_EQ(outcome.printed->right, std::abs(2 / of.eta - of.beta));
+    EXPECT_NEAR(Double(outcome.printed->right - std::abs(2 / of.eta - of.beta)), 0,
+                4e-16 * Double(2 / of.eta + of.beta));
     const long double by_root = of.beta + .5L / std::sqrt(of.eta);
     const long double by_eta =
         of.beta + (of.beta + std::sqrt(1 + of.beta * of.beta)) / (2 * of.eta);
@@ -345,10 +346,12 @@ TEST(FullStabilityClaims, OnlyThePrintedFormsThatAreFalseAreViolated) {
 TEST(FullStabilityClaims, ATightBoundTimesNineTenthsIsFoundViolated) {
   int tight = 0;
   for (const Claim& claim : StabilityClaims()) {
-    const ClaimResult result = TestClaim(claim, {.trials = 300, .seed = 31});
+    Claim bare = claim;
+    bare.fixed = {};  // found, not known
+    const ClaimResult result = TestClaim(bare, {.trials = 300, .seed = 31});
     if (!(result.corrected.worst > .95)) continue;
     ++tight;
-    const ClaimResult less = TestClaim(claim, {.trials = 300, .seed = 31, .bound_factor = .9});
+    const ClaimResult less = TestClaim(bare, {.trials = 300, .seed = 31, .bound_factor = .9});
     EXPECT_EQ(less.corrected.verdict, Verdict::kViolated) << claim.id;
     EXPECT_GT(less.corrected.worst, 1.05) << claim.id;
   }

@@ -1,0 +1,51 @@
+#include "stableaa/theory/update_matrix.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+namespace stableaa {
+namespace {
+
+LongMatrix Basis(const ResidualWindow& window) {
+  LongMatrix columns(window.size(), 2 * window.memory());
+  columns << window.iterates, window.residuals;
+  const Eigen::Index width = std::min(columns.rows(), columns.cols());
+  return Eigen::HouseholderQR<LongMatrix>(columns).householderQ() *
+         LongMatrix::Identity(columns.rows(), width);
+}
+
+}  // namespace
+
+LongMatrix UpdateCorrection(const ResidualWindow& window, long double damping, long double ridge) {
+  const LongMatrix basis = Basis(window);
+  const LongMatrix h = basis.transpose() * window.residuals;
+  const LongMatrix directions = basis.transpose() * window.iterates + damping * h;
+  // (HᵀH + λI)⁻¹Hᵀ by the singular values σ of H: σ/(σ² + λ).
+  const Eigen::JacobiSVD<LongMatrix> svd(h, Eigen::ComputeThinU | Eigen::ComputeThinV);
+  LongVector filter = svd.singularValues();
+  for (long double& sigma : filter) sigma = sigma > 0 ? sigma / (sigma * sigma + ridge) : 0;
+  return directions * svd.matrixV() * filter.asDiagonal() * svd.matrixU().transpose();
+}
+
+LongMatrix WithPlainStep(const LongMatrix& correction, long double damping) {
+  return correction - damping * LongMatrix::Identity(correction.rows(), correction.cols());
+}
+
+long double UpdateNorm(const ResidualWindow& window, long double damping, long double eta) {
+  return Norm(WithPlainStep(UpdateCorrection(window, damping, window.Ridge(eta)), damping));
+}
+
+double PrintedNormBound(double eta, double damping) { return std::abs(2 / eta - damping); }
+
+double RootNormBound(double eta, double damping) { return damping + 1 / (2 * std::sqrt(eta)); }
+
+double InverseNormBound(double eta, double damping) {
+  return damping + (damping + std::hypot(1.0, damping)) / (2 * eta);
+}
+
+double CorrectedNormBound(double eta, double damping) {
+  return std::min(RootNormBound(eta, damping), InverseNormBound(eta, damping));
+}
+
+}  // namespace stableaa
