@@ -598,7 +598,7 @@ TEST(CassandraFormat, RepeatedWildcardsDoNotTakeForEver) {
   EXPECT_NE(ErrorIn(text), "");
 }
 
-TEST(FullCassandraFormat, ReadsAsFastAsADiskDelivers) {
+TEST(BenchCassandraFormat, ReadsAsFastAsADiskDelivers) {
   if (!kOptimised) GTEST_SKIP() << "measured in optimised builds only";
   const ScratchDirectory directory;
   WriteCassandraModel(LargeModel(30000), directory / "m.mdp");
