@@ -113,7 +113,7 @@ void PrintSection(std::string_view heading, std::string_view text) {
 
 std::string ComparisonText(std::string_view form, const std::optional<Comparison>& comparison) {
   if (!comparison) return {};
-  return fmt::format("\n  {:<10}  {:.6Lg} {} {:.6Lg}", form, comparison->left,
+  return fmt::format("\n  {:<10}  {:.6g} {} {:.6g}", form, comparison->left,
                      comparison->Ratio() > 1 ? ">" : "≤", comparison->right);
 }
 

@@ -101,7 +101,7 @@ TrialOutcome TryTheorem1(Choices& choices, std::string* description) {
   return CheckTheorem1(ChooseRun(choices, {}, description));
 }
 
-// The smallest counterexample to Theorems 1 and 2, with rewards of any size.
+// A counterexample to Theorems 1 and 2, with rewards of any size.
 AcceleratedRun TwoStateRun(double scale) {
   ModelBuilder builder([] { return std::string("two states"); });
   constexpr double kProbabilities[2][2] = {{0.9, 0.1}, {0.2, 0.8}};
