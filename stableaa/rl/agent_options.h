@@ -31,7 +31,7 @@ enum class MixerKind {
   kAverage,   // the backup of the mean over all of them (Averaged-DQN)
   kAnderson,  // mixing weights without penalty
   kRaa,       // Shi et al. 2019
-  kStable,    // the paper's Eq. 11
+  kStable,    // the paper's Eq. 9
 };
 
 enum class WeightRefresh {

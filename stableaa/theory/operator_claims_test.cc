@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stableaa/base/random.h"
@@ -122,6 +123,29 @@ TEST(OperatorClaims, WouldBeFoundViolatedWithATenthLess) {
     EXPECT_GT(TestClaim(claim, {.trials = 200}).corrected.worst, 0.95) << id;
     const ClaimResult less = TestClaim(claim, {.trials = 200, .bound_factor = 0.9});
     EXPECT_EQ(less.corrected.verdict, Verdict::kViolated) << id;
+  }
+}
+
+// The trials of mellowmax-c2 that look at its inequality `which`, which is their first choice.
+template <int which>
+TrialOutcome TryDerivative(Choices& choices, std::string* description) {
+  const TrialOutcome outcome = FindClaim("mellowmax-c2").trial(choices, description);
+  return static_cast<int>(4 * choices.Taken()[0]) == which ? outcome : TrialOutcome{};
+}
+
+TEST(OperatorClaims, EachInequalityOfTheDerivativesWouldBeFoundViolated) {
+  Claim claim = FindClaim("mellowmax-c2");
+  claim.fixed = {};
+  // The last is reached to .77 of its bound.
+  const std::pair<Trial, double> inequalities[] = {{TryDerivative<0>, 0.9},
+                                                   {TryDerivative<1>, 0.9},
+                                                   {TryDerivative<2>, 0.9},
+                                                   {TryDerivative<3>, 0.7}};
+  for (const auto& [trial, factor] : inequalities) {
+    claim.trial = trial;
+    EXPECT_EQ(TestClaim(claim, {.trials = 200}).printed.verdict, Verdict::kHolds);
+    EXPECT_EQ(TestClaim(claim, {.trials = 200, .bound_factor = factor}).printed.verdict,
+              Verdict::kViolated);
   }
 }
 
