@@ -52,6 +52,33 @@ TEST(Accelerator, MatchesTheFormWithAlphaOverAStoredHistory) {
   }
 }
 
+TEST(Accelerator, ManyCopiesOfAProblemStepAsOne) {
+  // Long vectors go another way through the kernels (window_kernels.h) than short ones. The length
+  // is no multiple of what they take at a time.
+  const Eigen::Index small = 13;
+  const Eigen::Index copies = 7001;
+  const LinearMap g(static_cast<int>(small), .9, 3);
+  for (const HistoryPrecision history : {HistoryPrecision::kDouble, HistoryPrecision::kFloat}) {
+    const AcceleratorOptions options{.memory = 6, .damping = .8, .history = history};
+    Accelerator one(static_cast<std::size_t>(small), options);
+    Accelerator many(static_cast<std::size_t>(small * copies), options);
+    Vector x = Vector::Ones(small);
+    Vector long_x = x.replicate(copies, 1);
+    for (int k = 0; k < 12; ++k) {
+      const Vector image = g(x);
+      Vector long_image(small * copies);
+      for (Eigen::Index c = 0; c < copies; ++c) {
+        long_image.segment(c * small, small) = g(long_x.segment(c * small, small));
+      }
+      one.Step(AsSpan(x), AsSpan(image));
+      many.Step(AsSpan(long_x), AsSpan(long_image));
+      const double tolerance = history == HistoryPrecision::kFloat ? 1e-4 : 1e-8;
+      EXPECT_LT((long_x - x.replicate(copies, 1)).lpNorm<Eigen::Infinity>(), tolerance) << k;
+    }
+    EXPECT_EQ(many.statistics().accelerated, 11);
+  }
+}
+
 TEST(Accelerator, UsesTheSameWeightsAsTheColumnSolver) {
   const LinearMap g(30, .95, 2);
   for (const WeightRule rule :

@@ -188,6 +188,12 @@ void Window::StoreFirst(std::span<const double> x, std::span<const double> image
   residual_squared_ = sums_[0];
 }
 
+bool Window::Streams() const {
+  // Below, asking ahead was measured to cost more than it brings.
+  constexpr std::size_t kCachedBytes = std::size_t{8} << 20;
+  return shape_.size * (2 * static_cast<std::size_t>(shape_.memory) + 6) * 8 > kCachedBytes;
+}
+
 // The first pass: the new columns into `slot`, and every inner product with them.
 void Window::StoreNext(std::span<const double> x, std::span<const double> image, std::size_t slot,
                        int others) {
@@ -213,6 +219,7 @@ void Window::StoreNext(std::span<const double> x, std::span<const double> image,
                      .older = std::span(older).first(static_cast<std::size_t>(others)),
                      .scale = scale_,
                      .damping = shape_.damping,
+                     .streams = Streams(),
                      .sums = &chunk_sums_[chunk * count]}
           .Run();
     });
@@ -279,7 +286,8 @@ void Window::Mix(std::span<const double> tau, std::span<double> x) const {
                   .residual = &residual_[begin],
                   .columns = std::span(columns).first(tau.size()),
                   .weights = weights.data(),
-                  .damping = shape_.damping}
+                  .damping = shape_.damping,
+                  .streams = Streams()}
           .Run();
     });
   });

@@ -119,6 +119,7 @@ class Window {
   void SumOverChunksAndRanks(std::size_t count);
   void Rotate(int others);
   bool InRange(double square) const;
+  bool Streams() const;  // whether a step goes through memory, not the caches
 
   Shape shape_;
   Reduction reduction_;

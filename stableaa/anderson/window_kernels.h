@@ -2,6 +2,10 @@
 //
 // Both go through the chunk block by block, so that a block of every vector stays in the
 // first-level caches while all columns are combined with it: each vector is read from memory once.
+//
+// That are more streams, and shorter runs of each, than processors fetch by themselves in time, so
+// where the vectors do not fit the caches (`streams`) the loops ask for the next block while they
+// work on one: a third of a step's time on a processor with much bandwidth.
 #ifndef STABLEAA_ANDERSON_WINDOW_KERNELS_H_
 #define STABLEAA_ANDERSON_WINDOW_KERNELS_H_
 
@@ -28,6 +32,7 @@ struct AppendChunk {
   std::span<const T* const> older;
   double scale;
   double damping;
+  bool streams;
   double* sums;  // out: kOthers + 2·older.size() of them
 
   void Run() const;
@@ -41,6 +46,7 @@ struct MixChunk {
   std::span<const T* const> columns;
   const double* weights;
   double damping;
+  bool streams;
 
   void Run() const;
 };
