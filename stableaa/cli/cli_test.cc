@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -465,16 +466,17 @@ bool IsOptimisedBuild() {
 #endif
 }
 
-// The smallest step and the smallest triad of three runs: a disturbance makes either look slow,
-// never fast.
+// The smallest step and the smallest triad of up to three runs: a disturbance makes either look
+// slow, never fast. Ends early with a step that suffices.
 struct BestTimes {
-  double step_ms = 1e300;
+  double step_ms = std::numeric_limits<double>::infinity();
   double triad_ms = 1e300;
 };
 
-BestTimes BestOfThree(const std::string& n, const std::string& threads) {
+BestTimes BestOfThree(const std::string& n, const std::string& threads,
+                      const std::function<bool(const BestTimes&)>& suffices) {
   BestTimes best;
-  for (int run = 0; run < 3; ++run) {
+  for (int run = 0; run < 3 && !suffices(best); ++run) {
     const Outcome outcome =
         Stableaa({"bench", "anderson", "--n", n, "--threads", threads, "--json"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;  // where progress may stand as well
@@ -492,19 +494,26 @@ class Bench : public testing::Test {
   }
 };
 
+// So long that the triad's three vectors cannot stay in a third-level cache: of 2,000,000 they
+// partly do, and the triad then shows no memory's speed.
+constexpr const char* kLong = "10000000";
+
+bool IsNearTheTriad(const BestTimes& best) { return best.step_ms <= 1.5 * best.triad_ms; }
+
 TEST_F(Bench, AStepTakesAtMostOneAndAHalfTimesTheTriad) {
-  const BestTimes best = BestOfThree("2000000", "1");
+  const BestTimes best = BestOfThree(kLong, "1", IsNearTheTriad);
   EXPECT_LE(best.step_ms, 1.5 * best.triad_ms);
 }
 
 TEST_F(Bench, SoItDoesWithTwoThreads) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
-  const BestTimes best = BestOfThree("2000000", "2");
+  const BestTimes best = BestOfThree(kLong, "2", IsNearTheTriad);
   EXPECT_LE(best.step_ms, 1.5 * best.triad_ms);
 }
 
 TEST_F(Bench, AStepOfAHundredComponentsTakesAtMostThreeMicroseconds) {
-  EXPECT_LT(BestOfThree("100", "1").step_ms, 0.003);
+  const auto suffices = [](const BestTimes& best) { return best.step_ms < 0.003; };
+  EXPECT_LT(BestOfThree("100", "1", suffices).step_ms, 0.003);
 }
 
 // Of up to four measurements the best: noise only slows down. Ends early with one that suffices.
