@@ -63,10 +63,14 @@ TEST(EtaRuleClaim, HoldsAndATwentiethWouldBeTooLittle) {
 TEST(EtaRuleClaim, CountsTheKnownGarnetAsItsTextSays) {
   const Model model = KnownGarnet();
   const double plain = static_cast<double>(Backups(model, 0, 0));
-  EXPECT_EQ(plain, 2501);
+  // A backup lowers a residual of 1e-11 by 1 to 2 %, 1e-13 or so, which is not far above the
+  // rounding of values of 50 (1e-14 and, with the weights, more): compilers and instruction sets
+  // may differ by a backup.
+  EXPECT_NEAR(plain, 2501, 1);
   double worst = 0;
-  for (const auto& [eta, backups] : {std::pair{0.001, 244}, {0.01, 1260}, {0.1, 2275}}) {
-    EXPECT_EQ(Backups(model, 5, eta), backups);
+  for (const auto& [eta, expected] : {std::pair{0.001, 244}, {0.01, 1260}, {0.1, 2275}}) {
+    const auto backups = static_cast<double>(Backups(model, 5, eta));
+    EXPECT_NEAR(backups, expected, 1);
     const double rule = 1 + (1 - kDiscount) / eta;
     worst = std::max(worst, std::abs(plain / backups / rule - 1));
   }
