@@ -3,9 +3,9 @@
 // Both go through the chunk block by block, so that a block of every vector stays in the
 // first-level caches while all columns are combined with it: each vector is read from memory once.
 //
-// That are more streams, and shorter runs of each, than processors fetch by themselves in time, so
-// where the vectors do not fit the caches (`streams`) the loops ask for the next block while they
-// work on one: a third of a step's time on a processor with much bandwidth.
+// These are more streams, and shorter runs of each, than processors fetch by themselves in time. So
+// where the vectors do not fit the caches (`streams`), the loops ask for the next block while they
+// work on one, which saves up to a third of a step on a processor with much bandwidth.
 #ifndef STABLEAA_ANDERSON_WINDOW_KERNELS_H_
 #define STABLEAA_ANDERSON_WINDOW_KERNELS_H_
 
