@@ -104,4 +104,46 @@ std::string GnuplotQuoted(std::string_view text) {
 
 std::string_view GnuplotColour(std::size_t i) { return kColours[i % kColours.size()]; }
 
+// ---- Whole pictures ----
+
+namespace {
+
+constexpr double kFontSize = 12;  // pixels of the SVG
+
+// `scale` times as large as the picture's size says, lines and letters included.
+std::string Drawn(const GnuplotPicture& picture, std::string_view terminal, std::string_view size,
+                  double scale, double font_size) {
+  return RunGnuplot(fmt::format(
+      "set terminal {} size {} noenhanced dashlength 0.6 linewidth {} font 'DejaVu Sans,{}' "
+      "background rgb 'white'\ntitle_font = ',{}'\n{}",
+      terminal, size, scale, font_size, 1.15 * font_size, picture.script));
+}
+
+}  // namespace
+
+std::string GnuplotSvg(const GnuplotPicture& picture) {
+  std::string svg = Drawn(picture, "svg dynamic",
+                          fmt::format("{}, {}", picture.width, picture.height), 1, kFontSize);
+  if (svg.find("</svg>") == std::string::npos) throw WorkFailed("gnuplot has drawn no picture");
+  return svg;
+}
+
+std::string GnuplotPng(const GnuplotPicture& picture) {
+  constexpr double kScale = 2;
+  constexpr double kPointsPerPixel = 0.75;  // this terminal's letters are measured in points
+  std::string png = Drawn(picture, fmt::format("pngcairo pointscale {}", kScale),
+                          fmt::format("{}, {}", kScale * picture.width, kScale * picture.height),
+                          kScale, kFontSize * kScale * kPointsPerPixel);
+  if (!png.starts_with("\x89PNG")) throw WorkFailed("gnuplot has drawn no picture");
+  return png;
+}
+
+std::string GnuplotPdf(const GnuplotPicture& picture) {
+  std::string pdf =
+      Drawn(picture, "pdfcairo",
+            fmt::format("{}in, {}in", picture.width / 72.0, picture.height / 72.0), 1, kFontSize);
+  if (!pdf.starts_with("%PDF")) throw WorkFailed("gnuplot has drawn no picture");
+  return pdf;
+}
+
 }  // namespace stableaa

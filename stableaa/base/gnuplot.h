@@ -37,6 +37,27 @@ std::string GnuplotQuoted(std::string_view text);
 std::string_view GnuplotColour(std::size_t i);
 inline constexpr std::size_t kGnuplotColours = 7;
 
+// A picture in any format, with the same proportions and letters in all of them.
+struct GnuplotPicture {
+  int width = 1000;  // in pixels of the SVG; the PNG has twice as many, the PDF 72 to the inch
+  int height = 640;
+  std::string script = {};  // all but the terminal; may say `font title_font`, a little larger
+};
+
+// The file's content. As RunGnuplot, and WorkFailed if no picture comes.
+std::string GnuplotSvg(const GnuplotPicture& picture);
+std::string GnuplotPng(const GnuplotPicture& picture);
+std::string GnuplotPdf(const GnuplotPicture& picture);
+
+// How all our panels look: axes to the left and below, a faint grid, the legend's lines before its
+// words.
+inline constexpr std::string_view kGnuplotStyle =
+    "set encoding utf8\n"
+    "set border 3 linecolor rgb '#404040'\n"
+    "set tics nomirror out\n"
+    "set grid linetype 1 linecolor rgb '#e0e0e0' linewidth 0.7\n"
+    "set key noautotitle reverse Left samplen 4 spacing 1.2 width 2\n";
+
 }  // namespace stableaa
 
 #endif  // STABLEAA_BASE_GNUPLOT_H_

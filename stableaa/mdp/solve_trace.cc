@@ -10,7 +10,7 @@
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/plain_text.h"
-#include "stableaa/mdp/csv_cells.h"
+#include "stableaa/base/csv_cells.h"
 
 namespace stableaa {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "stableaa/base/error.h"
-#include "stableaa/mdp/csv_cells.h"
+#include "stableaa/base/csv_cells.h"
 
 namespace stableaa {
 namespace {

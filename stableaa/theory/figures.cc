@@ -21,10 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Picture {
-  int width = 1000;  // in pixels of the SVG; the PNG has twice as many
-  int height = 640;
-  std::string script = {};  // all but the terminal
+struct Picture : GnuplotPicture {
   std::string csv = {};
 };
 
@@ -34,14 +31,6 @@ struct Figure {
 };
 
 // ---- The language of scripts ----
-
-// For all panels: axes to the left and below, a faint grid, the legend below them.
-constexpr std::string_view kStyle =
-    "set encoding utf8\n"
-    "set border 3 linecolor rgb '#404040'\n"
-    "set tics nomirror out\n"
-    "set grid linetype 1 linecolor rgb '#e0e0e0' linewidth 0.7\n"
-    "set key noautotitle reverse Left samplen 4 spacing 1.2 width 2\n";
 
 // The top of panels that have a title of their own below the picture's two lines, as a share of its
 // height.
@@ -117,7 +106,7 @@ Picture ResidualPicture(std::uint64_t seed) {
                                                    kOrange, kVermilion, kBlue};
   constexpr std::array<int, 7> kDashes = {1, 4, 2, 1, 5, 1, 3};
   const ResidualCurves data = ComputeResidualCurves(seed);
-  Picture picture{.height = 700, .csv = "run,eta,backups,residual\n"};
+  Picture picture{{.height = 700}, "run,eta,backups,residual\n"};
   std::string plots =
       fmt::format("plot {} with lines linecolor rgb '#808080' dashtype 3 linewidth 1", data.target);
   for (std::size_t c = 0; c < data.curves.size(); ++c) {
@@ -138,7 +127,7 @@ Picture ResidualPicture(std::uint64_t seed) {
   picture.script += fmt::format(
       "{}{}set logscale y\nset format y '1e%T'\nunset mytics\nset yrange [{}:3]\n"
       "set xlabel 'backups (sweeps over the model)'\nset ylabel 'residual ‖TV − V‖∞'\n",
-      kStyle,
+      kGnuplotStyle,
       BeginPanels(fmt::format("Backups until the residual is {}: value iteration (VI) and Anderson "
                               "acceleration (AA)",
                               data.target),
@@ -175,7 +164,7 @@ std::string GainPlot(const GainCurves& data, int column) {
 
 Picture GainPicture(std::uint64_t seed) {
   const GainCurves data = ComputeGainCurves(seed);
-  Picture picture{.csv = "memory,backup,gain_2norm,gain_sup\n"};
+  Picture picture{{}, "memory,backup,gain_2norm,gain_sup\n"};
   std::int64_t steps = 0;
   std::int64_t above = 0;
   for (std::size_t c = 0; c < data.curves.size(); ++c) {
@@ -191,7 +180,7 @@ Picture GainPicture(std::uint64_t seed) {
     }
   }
   picture.script += fmt::format(
-      "{}{}set xrange [0:{}]\n", kStyle,
+      "{}{}set xrange [0:{}]\n", kGnuplotStyle,
       BeginPanels(fmt::format("Gain θₖ of Anderson mixing: mellowmax backups, ω = {}, no ridge, no "
                               "damping, no safeguard",
                               data.omega),
@@ -215,7 +204,7 @@ Picture GainPicture(std::uint64_t seed) {
 
 Picture StabilityPicture(std::uint64_t seed) {
   const StabilityData data = ComputeStabilityData(seed);
-  Picture picture{.csv = "window,eta,norm,bound_printed,bound_root,bound_inverse\n"};
+  Picture picture{{}, "window,eta,norm,bound_printed,bound_root,bound_inverse\n"};
   const auto add = [&](std::string_view name, const std::vector<NormPoint>& points) {
     picture.script += DataBlock(name, points, [](const NormPoint& point) {
       return fmt::format("{} {}", point.eta, point.norm);
@@ -238,8 +227,9 @@ Picture StabilityPicture(std::uint64_t seed) {
       "set logscale xy\nset samples 3000\nset xrange [{}:{}]\nset yrange [0.1:300]\n"
       "set format '%g'\nset xlabel 'strength η of the ridge'\nset ylabel 'norm ‖G̃‖₂'\n"
       "set label 'zero at η = 2/β' at 3.2/beta, 0.2 left textcolor rgb '{}'\n",
-      kStyle, data.damping, data.damping, data.random.size(), seed, data.memory, kFigureDiscount,
-      data.worst.front().eta / 1.2, data.worst.back().eta * 1.2, GnuplotColour(kVermilion));
+      kGnuplotStyle, data.damping, data.damping, data.random.size(), seed, data.memory,
+      kFigureDiscount, data.worst.front().eta / 1.2, data.worst.back().eta * 1.2,
+      GnuplotColour(kVermilion));
   picture.script +=
       PanelAt(0.08, 0.97, 0.28, 0.88) + "set key at screen 0.5, 0.17 center top maxrows 4\n";
   picture.script += fmt::format(
@@ -286,7 +276,7 @@ std::string EigenvaluePanel(const EigenvalueClouds& data, double eta) {
 
 Picture EigenvaluePicture(std::uint64_t seed) {
   const EigenvalueClouds data = ComputeEigenvalueClouds(seed);
-  Picture picture{.csv = "model,eta,backup,real,imaginary\n"};
+  Picture picture{{}, "model,eta,backup,real,imaginary\n"};
   for (std::size_t c = 0; c < data.clouds.size(); ++c) {
     const EigenvalueCloud& cloud = data.clouds[c];
     picture.script += DataBlock(fmt::format("cloud{}", c), cloud.values, [](const auto& value) {
@@ -301,7 +291,7 @@ Picture EigenvaluePicture(std::uint64_t seed) {
       "{}{}$rest << EOD\n{} 0\nEOD\nbeta = {}\nset parametric\nset trange [0:2*pi]\n"
       "set samples 400\nset size ratio -1\nset border 15\nset zeroaxis linecolor rgb '#909090'\n"
       "set xlabel 'real part'\nset ylabel 'imaginary part'\n",
-      kStyle,
+      kGnuplotStyle,
       BeginPanels("Eigenvalues of the update matrix G̃ with the stable ridge",
                   fmt::format("all windows of the first {} backups of AA({}), β = {}, on a Garnet "
                               "model, a maze and a forest, γ = {}, seed {}",
@@ -331,7 +321,7 @@ std::string OperatorPlot(int column) {
 
 Picture BoltzmannPicture(std::uint64_t /*seed*/) {
   const OperatorMaps data = ComputeOperatorMaps();
-  Picture picture{.height = 620, .csv = "operator,v,image,fixed_point\n"};
+  Picture picture{{.height = 620}, "operator,v,image,fixed_point\n"};
   std::string attracting = "$attracting << EOD\n";
   std::string repelling = "$repelling << EOD\n";
   std::string labels;
@@ -356,7 +346,7 @@ Picture BoltzmannPicture(std::uint64_t /*seed*/) {
   }
   picture.script += fmt::format("{}EOD\n{}EOD\n", attracting, repelling);
   picture.script += fmt::format(
-      "{}{}set xlabel 'value v of the state'\nset xrange [0:{}]\n", kStyle,
+      "{}{}set xlabel 'value v of the state'\nset xrange [0:{}]\n", kGnuplotStyle,
       BeginPanels("The Boltzmann backup has three fixed points, the mellowmax backup has one",
                   fmt::format("one state, γ = 0.98, ω = {}; action a pays 0.05 and stays with "
                               "probability 0.2, b pays 0.033 and stays with 0.99",
@@ -393,31 +383,6 @@ constexpr auto kFigures = std::to_array<Figure>({{"residual", ResidualPicture},
                                                  {"stability", StabilityPicture},
                                                  {"eigenvalues", EigenvaluePicture},
                                                  {"boltzmann", BoltzmannPicture}});
-
-// `scale` times as large as the picture's size says, lines and letters included.
-std::string Drawn(const Picture& picture, std::string_view terminal, std::string_view extras,
-                  double scale, double font_size) {
-  return RunGnuplot(fmt::format(
-      "set terminal {} size {}, {} noenhanced dashlength 0.6 linewidth {} font 'DejaVu Sans,{}' "
-      "background rgb 'white' {}\ntitle_font = ',{}'\n{}",
-      terminal, scale * picture.width, scale * picture.height, scale, font_size, extras,
-      1.15 * font_size, picture.script));
-}
-
-std::string Svg(const Picture& picture) {
-  std::string svg = Drawn(picture, "svg", "dynamic", 1, 12);
-  if (svg.find("</svg>") == std::string::npos) throw WorkFailed("gnuplot has drawn no picture");
-  return svg;
-}
-
-std::string Png(const Picture& picture) {
-  constexpr double kScale = 2;
-  constexpr double kPointsPerPixel = 0.75;  // this terminal's letters are measured in points
-  std::string png = Drawn(picture, "pngcairo", fmt::format("pointscale {}", kScale), kScale,
-                          12 * kScale * kPointsPerPixel);
-  if (!png.starts_with("\x89PNG")) throw WorkFailed("gnuplot has drawn no picture");
-  return png;
-}
 
 void MakeDirectory(const fs::path& directory) {
   std::error_code failure;
@@ -456,8 +421,8 @@ std::vector<fs::path> DrawTheoryFigures(const fs::path& directory, std::uint64_t
   for (const Figure& figure : kFigures) {
     if (watch) watch(figure.name);
     const Picture picture = figure.make(seed);
-    write(figure.name, "svg", Svg(picture));
-    write(figure.name, "png", Png(picture));
+    write(figure.name, "svg", GnuplotSvg(picture));
+    write(figure.name, "png", GnuplotPng(picture));
     write(figure.name, "csv", picture.csv);
   }
   return paths;

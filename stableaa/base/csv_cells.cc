@@ -1,4 +1,4 @@
-#include "stableaa/mdp/csv_cells.h"
+#include "stableaa/base/csv_cells.h"
 
 #include <fmt/format.h>
 

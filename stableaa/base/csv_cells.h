@@ -1,6 +1,6 @@
 // The cells of the CSV files that the program writes and reads back itself.
-#ifndef STABLEAA_MDP_CSV_CELLS_H_
-#define STABLEAA_MDP_CSV_CELLS_H_
+#ifndef STABLEAA_BASE_CSV_CELLS_H_
+#define STABLEAA_BASE_CSV_CELLS_H_
 
 #include <optional>
 #include <string>
@@ -21,4 +21,4 @@ std::optional<double> NumberOf(std::string_view cell);
 
 }  // namespace stableaa
 
-#endif  // STABLEAA_MDP_CSV_CELLS_H_
+#endif  // STABLEAA_BASE_CSV_CELLS_H_
