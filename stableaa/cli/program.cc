@@ -86,8 +86,10 @@ int Run(int argc, char** argv) {
       ->needs(version_flag);
   program.require_subcommand(0, 1);
   AddTrainCommand(program);
+  AddSweepCommand(program);
   AddEvalCommand(program);
   AddPlayCommand(program);
+  AddReportCommand(program);
   AddSolveCommand(program);
   AddTheoryCommand(program);
   AddMdpCommand(program);

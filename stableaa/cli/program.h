@@ -21,7 +21,9 @@ void AddEnvCommand(CLI::App& program);
 void AddEvalCommand(CLI::App& program);
 void AddMdpCommand(CLI::App& program);
 void AddPlayCommand(CLI::App& program);
+void AddReportCommand(CLI::App& program);
 void AddSolveCommand(CLI::App& program);
+void AddSweepCommand(CLI::App& program);
 void AddTheoryCommand(CLI::App& program);
 void AddTrainCommand(CLI::App& program);
 

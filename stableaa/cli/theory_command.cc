@@ -271,6 +271,7 @@ void AddTheoryCommand(CLI::App& program) {
                    "Draw the theory's figures first, as SVG, PNG and CSV (needs gnuplot)")
       ->type_name("DIR");
   theory->add_flag("--json", flags->json, "One JSON object per claim");
+  theory->footer(std::string());  // else CLI11 puts the program's after what follows
   theory->footer([] {
     return fmt::format(
         "{}"

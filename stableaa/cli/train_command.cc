@@ -1,9 +1,13 @@
 // stableaa train: a new run, or one that goes on.
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,6 +21,7 @@
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
+#include "stableaa/experiment/suite.h"
 #include "stableaa/rl/trainer.h"
 
 namespace stableaa {
@@ -29,14 +34,8 @@ struct TrainFlags {
   bool has_seed = false;
   std::optional<int> threads;
   std::optional<std::string> out, resume;
+  std::optional<std::int64_t> parent;
 };
-
-// runs/minatar-breakout-stable-aa-1
-std::string DefaultDirectory(const TrainOptions& train) {
-  std::string env = train.env;
-  std::ranges::replace(env, '/', '-');
-  return fmt::format("runs/{}-{}-{}", env, train.preset, train.seed);
-}
 
 RunOptions Options(TrainFlags flags) {
   Settings settings;
@@ -95,7 +94,7 @@ void RunToTheEnd(Trainer& trainer) {
 void StartRun(const TrainFlags& flags) {
   const RunOptions options = Options(flags);
   const std::unique_ptr<Trainer> trainer =
-      Trainer::Start(flags.out.value_or(DefaultDirectory(options.train)), options);
+      Trainer::Start(flags.out.value_or("runs/" + RunName(options.train)), options);
   LogInfo(fmt::format("training {} on {}, seed {}, in {}", options.train.preset, options.train.env,
                       options.train.seed, trainer->directory().string()));
   RunToTheEnd(*trainer);
@@ -110,6 +109,17 @@ void ResumeRun(const TrainFlags& flags) {
   }
   LogInfo(fmt::format("resuming {} in step {}", trainer->directory().string(), trainer->step()));
   RunToTheEnd(*trainer);
+}
+
+// From now on the end of `parent` is a SIGTERM for us. Its number is given because it may have
+// ended before we could ask for that.
+void EndWithParent(std::int64_t parent) {
+  if (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) throw SystemError("--end-with-parent", errno);
+  if (::getppid() != parent) {
+    throw BadInput(
+        fmt::format("--end-with-parent: expected {}, the process that started this one, found {}",
+                    ::getppid(), parent));
+  }
 }
 
 }  // namespace
@@ -139,6 +149,11 @@ void AddTrainCommand(CLI::App& program) {
                        "Go on with the run in DIR; only --steps and --threads may change")
           ->type_name("DIR")
           ->excludes(out);
+  train
+      ->add_option("--end-with-parent", flags->parent,
+                   "Make a checkpoint and end, as by Ctrl-C, when the process that started this "
+                   "one ends, even by kill -9; PID is that process (in a shell: $$)")
+      ->type_name("PID");
   for (const char* const fixed : {"--preset", "--env", "--config", "--set", "--seed"}) {
     resume->excludes(train->get_option(fixed));
   }
@@ -150,6 +165,7 @@ void AddTrainCommand(CLI::App& program) {
       "Example: stableaa train --preset stable-aa --env minatar/breakout --steps 200000 --seed 3\n"
       "         stableaa train --resume runs/minatar-breakout-stable-aa-3 --steps 1000000\n");
   train->callback([flags, train] {
+    if (flags->parent) EndWithParent(*flags->parent);
     flags->has_seed = train->count("--seed") > 0;
     flags->resume ? ResumeRun(*flags) : StartRun(*flags);
   });

@@ -1,0 +1,51 @@
+// A suite from any bytes: either a BadInput, or runs with names of their own that are fit for
+// directories, and with options that make sense and survive being written.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "fuzz/accepts.h"
+#include "stableaa/base/config.h"
+#include "stableaa/experiment/suite.h"
+
+namespace stableaa {
+namespace {
+
+// More combinations only take time.
+constexpr std::ptrdiff_t kMaxCommas = 40;
+
+void CheckRun(const SuiteRun& run) {
+  run.options.Validate();
+  RunOptions again;
+  Config config;
+  Describe(config, again);
+  config.LoadText(ToToml(run.options), "again.toml");
+  Require(ToToml(again) == ToToml(run.options));
+}
+
+void Try(std::string_view text) {
+  if (std::ranges::count(text, ',') > kMaxCommas) return;
+  Suite suite;
+  if (!Accepts([&] { suite = ParseSuite(text, "fuzz.toml"); })) return;
+  Require(!suite.runs.empty() && suite.runs.size() <= kMaxSuiteRuns);
+  Require(suite.runs.size() % suite.seeds.size() == 0);
+  std::set<std::string> names;
+  for (const SuiteRun& run : suite.runs) {
+    Require(names.insert(run.name).second);
+    Require(run.name.size() < 240 && run.name.front() != '.');
+    Require(run.name.find_first_of("/ \n") == std::string::npos);
+  }
+  CheckRun(suite.runs.front());
+  CheckRun(suite.runs.back());
+}
+
+}  // namespace
+}  // namespace stableaa
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  stableaa::Try({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,196 @@
+// stableaa report: runs compared, as one page with figures and tables.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/csv_cells.h"
+#include "stableaa/base/error.h"
+#include "stableaa/base/interrupt.h"
+#include "stableaa/base/log.h"
+#include "stableaa/base/plain_text.h"
+#include "stableaa/base/progress.h"
+#include "stableaa/cli/json_text.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/experiment/report.h"
+
+namespace stableaa {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ReportFlags {
+  std::vector<std::string> directories;
+  std::string out = "report";
+  std::string title;
+  std::vector<std::string> thresholds, attachments;
+  bool json = false;
+};
+
+// "left=right", at the last =.
+std::pair<std::string, std::string> Split(const std::string& text, const char* flag,
+                                          const char* form) {
+  const std::size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+    throw BadInput(fmt::format("{}: expected {}, found '{}'", flag, form, Shorten(text)));
+  }
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+ReportOptions Options(const ReportFlags& flags) {
+  ReportOptions options{.directories = {flags.directories.begin(), flags.directories.end()},
+                        .out = flags.out,
+                        .title = flags.title};
+  for (const std::string& threshold : flags.thresholds) {
+    const auto [env, value] = Split(threshold, "--threshold", "ENV=RETURN");
+    const auto number = NumberOf(value);
+    if (!number || !std::isfinite(*number)) {
+      throw BadInput(
+          fmt::format("--threshold {}: expected a number, found '{}'", env, Shorten(value)));
+    }
+    options.comparison.thresholds[env] = *number;
+  }
+  for (const std::string& attachment : flags.attachments) {
+    const auto [caption, file] = Split(attachment, "--attach", "CAPTION=FILE");
+    options.attachments.push_back({.caption = caption, .file = file});
+  }
+  return options;
+}
+
+Json Number(double number) { return std::isfinite(number) ? Json(number) : Json(); }
+
+Json IntervalJson(const std::optional<Interval>& interval) {
+  return interval ? Json::array({Number(interval->low), Number(interval->high)}) : Json();
+}
+
+Json EstimateJson(const Estimate& estimate) {
+  return {{"mean", Number(estimate.mean)},
+          {"std", Number(estimate.deviation)},
+          {"iqm", Number(estimate.iqm)},
+          {"interval", IntervalJson(estimate.interval)}};
+}
+
+Json VariantJson(const VariantRuns& runs, const Comparison& comparison) {
+  Json seeds = Json::array();
+  for (const ComparedRun& run : runs.runs) seeds.push_back(run.record->options.train.seed);
+  const MedianEstimate steps = MedianOf({runs.Values(&ComparedRun::steps_to_threshold)});
+  return {{"variant", comparison.variants[runs.variant].Label()},
+          {"runs", runs.runs.size()},
+          {"seeds", seeds},
+          {"final", EstimateJson(EstimateOf({runs.Values(&ComparedRun::final)}))},
+          {"best", EstimateJson(EstimateOf({runs.Values(&ComparedRun::best)}))},
+          {"area", EstimateJson(EstimateOf({runs.Values(&ComparedRun::area)}))},
+          {"steps_to_threshold",
+           {{"median", Number(steps.median)}, {"interval", IntervalJson(steps.interval)}}}};
+}
+
+void PrintJson(const ReportSummary& summary) {
+  Json object = {{"page", summary.page.string()},
+                 {"runs", summary.records.size()},
+                 {"left_out", Json::array()},
+                 {"failed", Json::array()},
+                 {"environments", Json::array()}};
+  for (const LeftOutRun& run : summary.comparison.left_out) {
+    object["left_out"].push_back({{"directory", run.record->directory.string()}, {"why", run.why}});
+  }
+  for (const FailedRun& run : summary.failed) {
+    object["failed"].push_back({{"directory", run.directory}, {"why", run.why}});
+  }
+  for (const EnvironmentResults& results : summary.comparison.environments) {
+    Json variants = Json::array();
+    for (const VariantRuns& runs : results.variants) {
+      variants.push_back(VariantJson(runs, summary.comparison));
+    }
+    object["environments"].push_back({{"env", results.env},
+                                      {"step", results.steps.back()},
+                                      {"threshold", Number(results.threshold)},
+                                      {"variants", variants}});
+  }
+  fmt::print("{}\n", JsonText(object));
+}
+
+void PrintTable(const ReportSummary& summary) {
+  std::size_t widest = 7;
+  for (const Variant& variant : summary.comparison.variants) {
+    widest = std::max(widest, variant.Label().size());
+  }
+  for (const EnvironmentResults& results : summary.comparison.environments) {
+    fmt::print("{}, step {}\n", results.env, results.steps.back());
+    for (const VariantRuns& runs : results.variants) {
+      const Estimate final = EstimateOf({runs.Values(&ComparedRun::final)});
+      fmt::print("  {:<{}}  {:>9}", summary.comparison.variants[runs.variant].Label(), widest,
+                 ShownNumber(final.iqm));
+      if (final.interval) {
+        fmt::print("  [{}, {}]", ShownNumber(final.interval->low),
+                   ShownNumber(final.interval->high));
+      }
+      fmt::print("  {} run{}\n", final.runs, final.runs == 1 ? "" : "s");
+    }
+  }
+  if (!summary.comparison.environments.empty()) {
+    fmt::print("Final scores: IQM of the last tenth of evaluations, 95 % bootstrap interval.\n");
+  }
+  fmt::print("{}\n", summary.page.string());
+}
+
+void RunReport(const ReportFlags& flags) {
+  const ReportOptions options = Options(flags);
+  const InterruptGuard interrupt;
+  Progress progress({.label = "report", .unit = "figures"});
+  const ReportSummary summary = WriteReport(options, [&](std::size_t done, std::size_t) {
+    interrupt.ThrowIfRequested();
+    progress.Set(done);
+  });
+  for (const FailedRun& run : summary.failed) {
+    LogWarning(fmt::format("{}: {}", run.directory, run.why));
+  }
+  if (!summary.comparison.left_out.empty()) {
+    LogInfo(fmt::format("{} of {} runs left out; the page says why",
+                        summary.comparison.left_out.size(), summary.records.size()));
+  }
+  flags.json ? PrintJson(summary) : PrintTable(summary);
+}
+
+}  // namespace
+
+void AddReportCommand(CLI::App& program) {
+  auto flags = std::make_shared<ReportFlags>();
+  CLI::App* report =
+      program.add_subcommand("report", "Compare runs: one page with figures, and tables");
+  report
+      ->add_option("DIR", flags->directories,
+                   "Runs, sweeps, or folders of them; half-finished ones too")
+      ->required();
+  report
+      ->add_option("--out", flags->out,
+                   "Directory of the report: index.html, figures/, tables/ (default: report)")
+      ->type_name("DIR");
+  report->add_option("--title", flags->title, "Title of the page (default: the suite's)")
+      ->type_name("TEXT");
+  report
+      ->add_option("--threshold", flags->thresholds,
+                   "Return that 'steps to' asks for, by environment (default: a person's score "
+                   "for Atari, 475 for CartPole, else 3/4 of the best variant's)")
+      ->type_name("ENV=RETURN")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  report
+      ->add_option("--attach", flags->attachments,
+                   "Show a picture or text on the page too: svg, png, gif, jpg, webp, txt, csv, "
+                   "md, toml, json")
+      ->type_name("CAPTION=FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  report->add_flag("--json", flags->json, "The scores as a JSON object");
+  report->footer(
+      "Needs gnuplot. Runs are grouped by environment and by the keys in which they differ.\n"
+      "Example: stableaa report runs/figure1 --out report\n");
+  report->callback([flags] { RunReport(*flags); });
+}
+
+}  // namespace stableaa

@@ -1,0 +1,232 @@
+// stableaa sweep: all runs of a suite, several at a time.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/interrupt.h"
+#include "stableaa/base/log.h"
+#include "stableaa/base/machine.h"
+#include "stableaa/base/progress.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/experiment/suite.h"
+#include "stableaa/experiment/sweep.h"
+#include "stableaa/experiment/sweep_estimate.h"
+
+namespace stableaa {
+namespace {
+
+struct SweepFlags {
+  std::string suite;
+  std::optional<int> jobs, threads;
+  std::optional<std::string> out;
+  bool dry_run = false;
+  bool no_estimate = false;
+  bool json = false;
+};
+
+// Longer lists are cut.
+constexpr std::size_t kRunsListed = 24;
+
+// ---- What will run ----
+
+std::string Bytes(double bytes) { return HumanCount(bytes) + "B"; }
+
+std::string Runs(std::size_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "run" : "runs");
+}
+
+// "100k steps", or "10k to 100k steps".
+std::string StepsOf(const Suite& suite) {
+  const auto steps = [](const SuiteRun& run) { return run.options.train.steps; };
+  const auto [least, most] = std::ranges::minmax(suite.runs, {}, steps);
+  const std::string last = HumanCount(static_cast<double>(steps(most)));
+  if (steps(least) == steps(most)) return fmt::format("{} steps", last);
+  return fmt::format("{} to {} steps", HumanCount(static_cast<double>(steps(least))), last);
+}
+
+std::string StateOf(const SweepRun& run) {
+  if (run.state == SweepState::kDone) return "  done";
+  if (run.steps > 0) return fmt::format("  at {}%", static_cast<int>(100 * run.Share()));
+  return "";
+}
+
+void PrintPlan(const Suite& suite, const Sweep& sweep, const SweepOptions& options) {
+  const int threads = suite.runs.front().options.train.threads;
+  fmt::print("{}{}{} of {}, {} at a time with {} {} each, in {}\n", suite.title,
+             suite.title.empty() ? "" : ": ", Runs(suite.runs.size()), StepsOf(suite), options.jobs,
+             threads, threads == 1 ? "thread" : "threads", options.out.string());
+  for (const SuiteAxis& axis : suite.axes) {
+    std::vector<std::string> values = axis.values;
+    for (std::string& value : values) {
+      if (value.empty()) value = "\"\"";
+    }
+    fmt::print("  {:<24}  {}\n", axis.key, fmt::join(values, ", "));
+  }
+  fmt::print("  {:<24}  {}\n", "seeds", fmt::join(suite.seeds, ", "));
+  if (suite.stop.eval_return) {
+    fmt::print("  {:<24}  {:g}\n", "until an evaluation has", *suite.stop.eval_return);
+  }
+  if (suite.stop.minutes) {
+    fmt::print("  {:<24}  {:g} minutes each\n", "for at most", *suite.stop.minutes);
+  }
+  const std::size_t listed = suite.runs.size() <= kRunsListed ? suite.runs.size() : 3;
+  for (std::size_t i = 0; i < listed; ++i) {
+    fmt::print("  {}{}\n", suite.runs[i].name, StateOf(sweep.runs()[i]));
+  }
+  if (listed < suite.runs.size()) {
+    fmt::print("  ... {} more (--dry-run --json lists all)\n", suite.runs.size() - listed);
+  }
+  const std::size_t done = Count(sweep.runs()).done;
+  const auto begun = std::ranges::count_if(sweep.runs(), [](const SweepRun& run) {
+    return run.state == SweepState::kPending && run.steps > 0;
+  });
+  if (done > 0 || begun > 0) fmt::print("there already: {} done, {} begun\n", done, begun);
+}
+
+void PrintEstimate(const SweepEstimate& estimate) {
+  fmt::print("measured{}:\n",
+             estimate.variants > estimate.measured.size()
+                 ? fmt::format(" {} of {} variants", estimate.measured.size(), estimate.variants)
+                 : "");
+  std::size_t width = 0;
+  for (const VariantSpeed& speed : estimate.measured) width = std::max(width, speed.name.size());
+  for (const VariantSpeed& speed : estimate.measured) {
+    fmt::print("  {:<{}}  {:>5} steps/s\n", speed.name, width, HumanCount(speed.steps_per_second));
+  }
+  fmt::print("estimate: {}, {} on disk\n", HumanDuration(estimate.seconds), Bytes(estimate.bytes));
+}
+
+void WarnIfTheDiskIsTooSmall(const SweepEstimate& estimate, const std::filesystem::path& out) {
+  std::filesystem::path there = std::filesystem::absolute(out);
+  std::error_code error;
+  while (!std::filesystem::exists(there, error) && there.has_relative_path()) {
+    there = there.parent_path();
+  }
+  const auto space = std::filesystem::space(there, error);
+  if (error || estimate.bytes <= static_cast<double>(space.available)) return;
+  LogWarning(fmt::format("the runs may need {} on disk, {} are free", Bytes(estimate.bytes),
+                         Bytes(static_cast<double>(space.available))));
+}
+
+// Nothing, with the reason on stderr, if it cannot be made.
+std::optional<SweepEstimate> Estimate(const SweepFlags& flags, const Suite& suite,
+                                      const Sweep& sweep, const SweepOptions& options,
+                                      const InterruptGuard& interrupt) {
+  if (flags.no_estimate || Count(sweep.runs()).pending == 0) return std::nullopt;
+  try {
+    Progress progress({.label = "measuring", .unit = "", .by_itself = true});
+    return EstimateSweep(
+        sweep.runs(), suite.stop,
+        {.jobs = options.jobs, .interrupted = [&interrupt] { return interrupt.requested(); }});
+  } catch (const Error& error) {
+    if (!interrupt.requested()) LogInfo(fmt::format("no estimate: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
+// ---- The sweep ----
+
+void PrintJson(const Sweep& sweep, const SweepOptions& options, bool planned,
+               const std::optional<SweepEstimate>& estimate) {
+  for (std::size_t i = 0; i < sweep.runs().size(); ++i) {
+    RunJsonOptions how{.directory = options.out, .planned = planned};
+    if (estimate) how.estimate = estimate->runs[i];
+    fmt::print("{}\n", RunJson(sweep.runs()[i], how));
+  }
+}
+
+// WorkFailed if a run has failed.
+void Conclude(const SweepFlags& flags, const Sweep& sweep, const SweepOptions& options,
+              bool complete) {
+  if (flags.json) PrintJson(sweep, options, false, std::nullopt);
+  const std::string out = options.out.string();
+  const SweepCounts counts = Count(sweep.runs());
+  if (!flags.json) fmt::print("{}: {}\n", out, SweepSummary(sweep.runs(), std::nullopt));
+  if (!complete) LogInfo("stopped; the same command goes on");
+  if (counts.failed == 0) return;
+  for (const SweepRun& run : sweep.runs()) {
+    if (run.state != SweepState::kFailed) continue;
+    LogWarning(fmt::format("{}: {}", run.run->name, run.message));
+  }
+  throw WorkFailed(
+      fmt::format("{} of {} failed; {}/logs has what they said, the same command "
+                  "tries again",
+                  counts.failed, Runs(sweep.runs().size()), out));
+}
+
+void RunSweep(const SweepFlags& flags) {
+  const InterruptGuard interrupt;
+  Suite suite = ReadSuite(flags.suite);
+  if (flags.threads) suite.SetThreads(*flags.threads);
+  const int threads = suite.runs.front().options.train.threads;
+  const SweepOptions options{
+      .out = flags.out ? std::filesystem::path(*flags.out)
+                       : std::filesystem::path("runs") / std::filesystem::path(flags.suite).stem(),
+      .jobs = flags.jobs.value_or(std::max(1, CoreCount() / threads))};
+  Sweep sweep(suite, options);
+  if (!flags.dry_run) sweep.Open();
+  if (!flags.json) PrintPlan(suite, sweep, options);
+  std::fflush(stdout);
+
+  const std::optional<SweepEstimate> estimate = Estimate(flags, suite, sweep, options, interrupt);
+  if (estimate) WarnIfTheDiskIsTooSmall(*estimate, options.out);
+  if (estimate && !flags.json) PrintEstimate(*estimate);
+  std::fflush(stdout);
+  if (flags.dry_run) {
+    if (flags.json) PrintJson(sweep, options, true, estimate);
+    return;
+  }
+  const bool complete = sweep.Run([&interrupt] { return interrupt.requested(); });
+  Conclude(flags, sweep, options, complete);
+}
+
+}  // namespace
+
+void AddSweepCommand(CLI::App& program) {
+  auto flags = std::make_shared<SweepFlags>();
+  CLI::App* sweep = program.add_subcommand("sweep", "Train all runs of a suite");
+  sweep->add_option("SUITE", flags->suite, "TOML file: environments, presets, keys, seeds")
+      ->required()
+      ->type_name("SUITE.toml");
+  sweep->add_option("--jobs", flags->jobs, "Runs at a time (default: cores / threads, at least 1)")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N in [1, 1024]");
+  sweep
+      ->add_option("--threads", flags->threads,
+                   "Threads of each run (default: the suite's, else 1)")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N in [1, 1024]");
+  sweep->add_option("--out", flags->out, "Directory of all runs (default: runs/<name of SUITE>)")
+      ->type_name("DIR");
+  sweep->add_flag("--dry-run", flags->dry_run,
+                  "Only say what would be run, how long it would take and how much disk it needs");
+  sweep->add_flag("--no-estimate", flags->no_estimate,
+                  "Begin at once, without measuring how long it will take");
+  sweep->add_flag("--json", flags->json, "One JSON object per run, at the end");
+  sweep->footer(
+      "A suite names axes, and every combination is run with every seed:\n"
+      "  seeds = [1, 2, 3]\n"
+      "  stop.steps = 100_000                 # also eval_return, minutes\n"
+      "  set.eval.interval_steps = 5_000      # any keys ('stableaa config keys'), for all runs\n"
+      "  axes.env = [\"minatar/breakout\", \"minatar/asterix\"]\n"
+      "  axes.preset = [\"raa\", \"stable-aa\"]    # zip.* advance together instead\n"
+      "Runs that are in DIR already are kept if they are done and resumed if they are not, so the\n"
+      "same command goes on after Ctrl-C (exit code 0, every run makes a checkpoint), a kill or a\n"
+      "failure, to the same results. A run that fails does not end the others; the exit code is 1\n"
+      "then. DIR/sweep.json has the status of all runs, DIR/logs what they said.\n"
+      "Example: stableaa sweep configs/minatar/figure1.toml --jobs 2 --out runs/figure1\n"
+      "         stableaa sweep configs/paper/figure1.toml --dry-run\n");
+  sweep->callback([flags] { RunSweep(*flags); });
+}
+
+}  // namespace stableaa

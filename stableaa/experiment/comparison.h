@@ -1,0 +1,128 @@
+// Runs put side by side: by environment, and in each environment by variant, which is a preset with
+// the values of those keys in which runs of that preset differ.
+//
+// All runs of an environment are compared up to one step, the last that every variant has an
+// evaluation for with at least one run (or up to a tenth before it, where runs are evaluated at
+// different steps); runs that have not come so far are left out, and it is said which and why.
+// Their curves are brought onto the evaluations of the run that has the fewest, by straight lines
+// between points. Nothing is smoothed.
+#ifndef STABLEAA_EXPERIMENT_COMPARISON_H_
+#define STABLEAA_EXPERIMENT_COMPARISON_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stableaa/experiment/run_record.h"
+#include "stableaa/experiment/statistics.h"
+
+namespace stableaa {
+
+struct Variant {
+  std::string preset;
+  std::map<std::string, std::string> values = {};  // of the keys in which its preset's runs differ
+
+  bool operator==(const Variant&) const = default;
+  // "stable-reg, η = 0.1"
+  std::string Label() const;
+};
+
+// One run that takes part.
+struct ComparedRun {
+  const RunRecord* record = nullptr;
+  std::vector<double> returns = {};  // at the environment's steps
+  double final = 0;                  // mean of the evaluations in the last tenth
+  double best = 0;                   // largest evaluation
+  double area = 0;                   // mean height of the curve
+  double steps_to_threshold = 0;     // infinite if it was not reached
+};
+
+// A variant's runs in an environment.
+struct VariantRuns {
+  std::size_t variant = 0;
+  std::vector<ComparedRun> runs;  // by seed; at least one
+
+  std::vector<double> Values(double ComparedRun::*score) const;
+  std::vector<double> ReturnsAt(std::size_t step_index) const;
+};
+
+// score -> (score - low) / (high - low).
+struct Scale {
+  enum class Kind { kHuman, kMinMax };
+  Kind kind = Kind::kMinMax;
+  double low = 0;
+  double high = 1;
+
+  double operator()(double score) const;
+};
+
+struct EnvironmentResults {
+  std::string env;
+  std::vector<std::int64_t> steps;  // where the curves are compared; at least one
+  double threshold = 0;             // for steps_to_threshold
+  Scale scale = {};
+  std::vector<VariantRuns> variants = {};  // by number of the variant; those that have runs here
+
+  const VariantRuns* Find(std::size_t variant) const;
+};
+
+struct LeftOutRun {
+  const RunRecord* record = nullptr;
+  std::string why;
+};
+
+struct Comparison {
+  std::vector<Variant> variants;
+  std::vector<EnvironmentResults> environments;
+  std::vector<LeftOutRun> left_out;
+  // Environments that all variants have runs in, for what is said about all of them together.
+  std::vector<std::size_t> shared;
+};
+
+struct ComparisonOptions {
+  // By environment. Without: 475 for classic/cartpole, a person's score for an Atari game where
+  // that is known, else three quarters of the way from the smallest evaluation to the best
+  // variant's final mean.
+  std::map<std::string, double> thresholds = {};
+};
+
+// Borrows the records. BadInput for a threshold of an environment that no run has.
+Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& options = {});
+
+// The keys whose values differ between any two of the runs, those apart that say nothing about the
+// method: seed, steps, threads, intervals of logs, evaluations and checkpoints, where Python is.
+std::vector<std::string> DifferingKeys(std::span<const RunRecord> records);
+
+// "η" for agent.eta, ω, m and β likewise, else the last part of the key.
+std::string KeySymbol(const std::string& key);
+
+// ---- Numbers with their uncertainty ----
+
+struct Estimate {
+  double mean = 0;
+  double deviation = 0;  // over runs, n - 1; NaN for one run
+  double iqm = 0;
+  std::optional<Interval> interval = {};  // of the IQM; none where a task has one run
+  std::size_t runs = 0;
+};
+Estimate EstimateOf(const TaskScores& scores);
+
+struct MedianEstimate {
+  double median = 0;  // infinite where at least half of the runs have no value
+  std::optional<Interval> interval = {};
+};
+MedianEstimate MedianOf(const TaskScores& scores);
+
+// The variant's normalised scores in the shared environments.
+TaskScores SharedScores(const Comparison& comparison, std::size_t variant,
+                        double ComparedRun::*score);
+// Its normalised returns after `share` of the steps of each.
+TaskScores SharedReturns(const Comparison& comparison, std::size_t variant, double share);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_EXPERIMENT_COMPARISON_H_

@@ -1,0 +1,220 @@
+#include "stableaa/experiment/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "stableaa/base/atomic_file.h"
+#include "stableaa/base/error.h"
+#include "stableaa/base/gnuplot.h"
+#include "stableaa/base/plain_text.h"
+#include "stableaa/base/toml_values.h"
+#include "stableaa/experiment/report_page.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLargestAttachment = std::size_t{64} << 20;
+constexpr std::size_t kLargestPage = std::size_t{1} << 30;
+constexpr std::size_t kLargestSuiteFile = std::size_t{64} << 20;
+
+// ---- Reading ----
+
+struct Found {
+  std::vector<RunRecord> records;
+  std::vector<FailedRun> failed;
+};
+
+// Runs that a sweep has given up; nothing for a folder without its notes.
+std::vector<FailedRun> FailuresOfSweep(const fs::path& directory) {
+  std::vector<FailedRun> failed;
+  std::error_code error;
+  const fs::path notes = directory / "sweep.json";
+  if (!fs::is_regular_file(notes, error)) return failed;
+  const auto json = nlohmann::json::parse(ReadTextFile(notes, kLargestSuiteFile), nullptr,
+                                          /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) return failed;
+  const auto text = [](const nlohmann::json& run, const char* key) {
+    return run.is_object() && run.contains(key) && run[key].is_string()
+               ? run[key].get<std::string>()
+               : std::string();
+  };
+  for (const nlohmann::json& run : json["runs"]) {
+    if (text(run, "status") != "failed") continue;
+    failed.push_back({(directory / text(run, "name")).string(), text(run, "message")});
+  }
+  return failed;
+}
+
+Found ReadAll(const std::vector<fs::path>& directories) {
+  Found found;
+  std::set<fs::path> seen;
+  for (const fs::path& directory : directories) {
+    std::ranges::move(FailuresOfSweep(directory), std::back_inserter(found.failed));
+    for (const fs::path& path : FindRuns(directory)) {
+      std::error_code error;
+      if (!seen.insert(fs::weakly_canonical(path, error)).second) continue;
+      try {
+        found.records.push_back(ReadRun(path));
+      } catch (const Error& failure) {
+        if (path == directory) throw;
+        found.failed.push_back({path.string(), failure.what()});
+      }
+    }
+  }
+  if (found.records.empty()) {
+    throw BadInput(fmt::format("no run can be read; the first: {}", found.failed.front().why));
+  }
+  return found;
+}
+
+// Of the first sweep that has one.
+std::string TitleOfSweep(const std::vector<fs::path>& directories) {
+  for (const fs::path& directory : directories) {
+    const fs::path suite = directory / "suite.toml";
+    std::error_code error;
+    if (!fs::is_regular_file(suite, error)) continue;
+    try {
+      for (const TomlEntry& entry :
+           ReadToml(ReadTextFile(suite, kLargestSuiteFile), suite.string())) {
+        const auto* const title = std::get_if<std::string>(&entry.value.is);
+        if (entry.key == "title" && title != nullptr && !title->empty()) return *title;
+      }
+    } catch (const Error&) {  // only a title is missing then
+    }
+  }
+  return {};
+}
+
+// ---- Attachments ----
+
+std::string MediaType(const fs::path& file) {
+  static const std::map<std::string, std::string> kTypes = {
+      {".svg", "image/svg+xml"}, {".png", "image/png"},   {".gif", "image/gif"},
+      {".jpg", "image/jpeg"},    {".webp", "image/webp"}, {".txt", "text/plain"},
+      {".csv", "text/plain"},    {".md", "text/plain"},   {".toml", "text/plain"},
+      {".json", "text/plain"}};
+  const auto type = kTypes.find(file.extension().string());
+  if (type == kTypes.end()) {
+    throw BadInput(fmt::format(
+        "expected a picture (.svg .png .gif .jpg .webp) or a text (.txt .csv .md .toml .json) to "
+        "attach, found {}",
+        file.string()));
+  }
+  return type->second;
+}
+
+std::vector<ReportAttachment> ReadAttachments(const ReportOptions& options) {
+  std::vector<ReportAttachment> attachments;
+  for (const ReportOptions::Attachment& given : options.attachments) {
+    attachments.push_back({.caption = given.caption,
+                           .media_type = MediaType(given.file),
+                           .content = ReadTextFile(given.file, kLargestAttachment)});
+  }
+  return attachments;
+}
+
+// ---- Writing ----
+
+void RequireRoomFor(const fs::path& out) {
+  std::error_code error;
+  const auto refuse = [&out](std::string_view what) {
+    throw BadInput(
+        fmt::format("expected a new directory or a former report for the report, found {}: {}",
+                    what, out.string()));
+  };
+  if (!fs::exists(out, error)) return;
+  if (!fs::is_directory(out, error)) refuse("a file");
+  if (fs::is_empty(out, error)) return;
+  const fs::path page = out / "index.html";
+  // A report that was killed before its page was written has these two alone.
+  if (!fs::exists(page, error)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(out, error)) {
+      const std::string name = entry.path().filename().string();
+      if (name != "figures" && name != "tables" && !name.starts_with('.')) {
+        refuse(fmt::format("a directory that holds '{}'", Shorten(name)));
+      }
+    }
+    return;
+  }
+  if (ReadTextFile(page, kLargestPage).find(kPageMark) == std::string::npos) {
+    refuse("another page");
+  }
+}
+
+void WriteFile(const fs::path& path, std::string_view content) {
+  AtomicFile file(path);
+  file.Write(content);
+  file.Commit();
+}
+
+void MakeFolder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw BadInput(
+        fmt::format("cannot make the directory '{}': {}", folder.string(), error.message()));
+  }
+}
+
+// The SVG of each, by name.
+std::map<std::string, std::string> DrawFigures(const ReportContent& content, const fs::path& folder,
+                                               const ReportProgress& progress) {
+  std::map<std::string, std::string> drawn;
+  std::size_t total = 0;
+  for (const ReportSection& section : content.sections) total += section.figures.size();
+  for (const ReportSection& section : content.sections) {
+    for (const ReportFigure& figure : section.figures) {
+      if (progress) progress(drawn.size(), total);
+      const std::string svg = GnuplotSvg(figure.picture);
+      WriteFile(folder / (figure.name + ".svg"), svg);
+      WriteFile(folder / (figure.name + ".png"), GnuplotPng(figure.picture));
+      WriteFile(folder / (figure.name + ".pdf"), GnuplotPdf(figure.picture));
+      drawn[figure.name] = svg;
+    }
+  }
+  return drawn;
+}
+
+}  // namespace
+
+ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& progress) {
+  CheckGnuplot();
+  RequireRoomFor(options.out);
+  std::vector<ReportAttachment> attachments = ReadAttachments(options);
+  Found found = ReadAll(options.directories);
+  ReportSummary summary{.page = options.out / "index.html",
+                        .records = std::move(found.records),
+                        .comparison = {},
+                        .failed = std::move(found.failed)};
+  summary.comparison = Compare(summary.records, options.comparison);
+  ReportContent content = MakeReportContent(summary.records, summary.comparison, summary.failed);
+  content.title = options.title.empty() ? TitleOfSweep(options.directories) : options.title;
+  if (content.title.empty()) content.title = fmt::format("{} runs", summary.records.size());
+  if (!attachments.empty()) {
+    content.sections.insert(
+        content.sections.begin(),
+        {.id = "attached", .title = "Attached", .attachments = std::move(attachments)});
+  }
+
+  MakeFolder(options.out / "figures");
+  MakeFolder(options.out / "tables");
+  const auto svg = DrawFigures(content, options.out / "figures", progress);
+  for (const ReportCsv& csv : content.csv_files) {
+    WriteFile(options.out / "tables" / (csv.name + ".csv"), csv.text);
+  }
+  WriteFile(summary.page, ReportPage(content, svg));
+  summary.figures = svg.size();
+  return summary;
+}
+
+}  // namespace stableaa

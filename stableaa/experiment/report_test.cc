@@ -1,0 +1,243 @@
+#include "stableaa/experiment/report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <set>
+
+#include "stableaa/base/config.h"
+#include "stableaa/base/error.h"
+#include "stableaa/experiment/report_page.h"
+#include "stableaa/rl/run_results_test.h"
+#include "stableaa/rl/trainer.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A run as a trainer leaves it, without the time that one takes: its evaluations are given.
+void WriteRun(const fs::path& directory, const std::string& env, const std::string& preset,
+              std::uint64_t seed, const std::vector<double>& returns,
+              const std::vector<std::string>& settings = {}) {
+  RunOptions options;
+  Config config;
+  Describe(config, options);
+  LoadPreset(config, env, preset);
+  for (const std::string& setting : settings) config.Set(setting);
+  options.train.seed = seed;
+  options.train.steps = static_cast<std::int64_t>(1000 * returns.size());
+  fs::create_directories(directory);
+  WriteContent(directory / "config.toml", ToToml(options));
+  WriteContent(
+      directory / "run.json",
+      R"({"version": "9.9", "machine": "a <machine>", "protocol": "sticky", "parameters": 7})");
+  std::string metrics =
+      "step,gain,gain_held_out,tau_norm,alpha_1,alpha_2,eval_return_mean,wall_seconds\n";
+  for (std::size_t i = 0; i < returns.size(); ++i) {
+    metrics += std::to_string(1000 * (i + 1)) + ",0.9,0.95,0.3,0.25,0.75," +
+               std::to_string(returns[i]) + "," + std::to_string(i + 1) + "\n";
+  }
+  WriteContent(directory / "metrics.csv", metrics);
+}
+
+// Two presets, an ablation, two environments, two seeds.
+void WriteSweep(const fs::path& directory) {
+  for (const std::string env : {"minatar/breakout", "minatar/freeway"}) {
+    for (const std::uint64_t seed : {1, 2}) {
+      const double d = static_cast<double>(seed);
+      WriteRun(directory / (env.substr(8) + "-d-" + std::to_string(seed)), env, "dueling-dqn", seed,
+               {0, 1 + d, 2 + d, 3 + d});
+      for (const std::string eta : {"0.1", "10"}) {
+        WriteRun(directory / (env.substr(8) + "-s-" + eta + "-" + std::to_string(seed)), env,
+                 "stable-aa", seed, {1, 2, 3, 4 * d}, {"agent.eta=" + eta, "agent.targets=2"});
+      }
+    }
+  }
+}
+
+std::set<std::string> Names(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+std::size_t Count(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+std::string BadInputOf(const ReportOptions& options) {
+  try {
+    WriteReport(options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 2) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+// Each figure once on the page and in three files, none besides.
+std::set<std::string> FigureFiles(const std::string& page) {
+  std::set<std::string> files;
+  const std::regex id("<figure id=\"figure-([^\"]+)\">");
+  for (std::sregex_iterator it(page.begin(), page.end(), id), end; it != end; ++it) {
+    for (const char* const type : {".svg", ".png", ".pdf"}) files.insert((*it)[1].str() + type);
+  }
+  return files;
+}
+
+void ExpectSelfContained(const std::string& page) {
+  EXPECT_EQ(page.find("http"), std::string::npos);
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_EQ(Count(page, "src=\""), Count(page, "src=\"data:"));
+}
+
+// By hand, from WriteSweep. Final is the evaluation in step 4000 alone.
+void ExpectNumbers(const fs::path& tables) {
+  const std::string scores = FileContent(tables / "scores.csv");
+  EXPECT_NE(scores.find("minatar/breakout,dueling-dqn,final,2,4.5,0.70710678118654757,4.5,4,5,"),
+            std::string::npos)
+      << scores;
+  const std::string improvement = FileContent(tables / "improvement.csv");
+  // 4 and 8 against 4 and 5: a tie and a loss, two wins.
+  EXPECT_NE(improvement.find("minatar/freeway,\"stable-aa, η = 0.1\",dueling-dqn,0.625,"),
+            std::string::npos)
+      << improvement;
+  const std::string cost = FileContent(tables / "cost.csv");
+  EXPECT_NE(cost.find("minatar/breakout,dueling-dqn,2,1000,"), std::string::npos) << cost;
+}
+
+TEST(FullReport, HasEverySectionWithItsFiguresAndNumbers) {
+  const TemporaryFolder folder;
+  WriteSweep(folder / "sweep");
+  WriteContent(folder / "sweep" / "suite.toml", "title = \"A < B & C\"\n");
+  WriteContent(folder / "sweep" / "sweep.json",
+               R"({"runs": [{"name": "x", "status": "failed", "message": "no room"}]})");
+  const ReportSummary summary =
+      WriteReport({.directories = {folder / "sweep"}, .out = folder / "report"});
+  const std::string page = FileContent(folder / "report" / "index.html");
+  EXPECT_EQ(summary.records.size(), 12U);
+  for (const char* const id : {"curves", "scores", "improvement", "profiles", "ablations", "mixing",
+                               "cost", "runs", "method"}) {
+    EXPECT_EQ(Count(page, std::string("<section id=\"") + id + "\""), 1U) << id;
+  }
+  EXPECT_NE(page.find("<title>A &lt; B &amp; C</title>"), std::string::npos);
+  EXPECT_NE(page.find("a &lt;machine&gt;"), std::string::npos);
+  EXPECT_NE(page.find("no room"), std::string::npos) << "failures of the sweep";
+  EXPECT_NE(page.find("stable-aa, η = 10.0"), std::string::npos);
+  ExpectSelfContained(page);
+
+  const std::set<std::string> figures = FigureFiles(page);
+  EXPECT_EQ(figures.size(), 3 * summary.figures);
+  EXPECT_EQ(Names(folder / "report" / "figures"), figures);
+  for (const char* const name :
+       {"curve-mean-minatar-breakout.svg", "curve-iqm-minatar-breakout.svg", "curve-iqm-all.svg",
+        "profile.pdf", "improvement.png", "ablation-stable-aa-agent.eta-minatar-freeway.svg",
+        "mixing-minatar-freeway-stable-aa-0.1.svg", "final-all.svg"}) {
+    EXPECT_TRUE(figures.contains(name)) << name;
+  }
+  EXPECT_EQ(Names(folder / "report" / "tables"),
+            (std::set<std::string>{"ablations.csv", "configuration.csv", "cost.csv", "curves.csv",
+                                   "curves_all.csv", "improvement.csv", "mixing.csv",
+                                   "profiles.csv", "runs.csv", "scores.csv"}));
+  ExpectNumbers(folder / "report" / "tables");
+}
+
+TEST(FullReport, IsTheSameAgainAndReplacesAFormerOne) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "run", "minatar/breakout", "dqn", 1, {1, 2});
+  const ReportOptions options{.directories = {folder / "run"}, .out = folder / "report"};
+  WriteReport(options);
+  const std::string page = FileContent(folder / "report" / "index.html");
+  WriteContent(folder / "report" / "mine.txt", "notes");
+  WriteReport(options);
+  EXPECT_EQ(FileContent(folder / "report" / "index.html"), page);
+  EXPECT_EQ(FileContent(folder / "report" / "mine.txt"), "notes");
+}
+
+TEST(FullReport, ShowsRunsWithoutAnyEvaluation) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "run", "minatar/breakout", "dqn", 1, {});
+  const ReportSummary summary =
+      WriteReport({.directories = {folder / "run"}, .out = folder / "report"});
+  EXPECT_EQ(summary.figures, 0U);
+  EXPECT_NE(FileContent(summary.page).find("No run has an evaluation yet"), std::string::npos);
+}
+
+TEST(FullReport, AttachesPicturesAndTexts) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "run", "minatar/breakout", "dqn", 1, {1});
+  WriteContent(folder / "a.txt", "1 < 2");
+  WriteContent(folder / "a.gif", "GIF89a");
+  ReportOptions options{
+      .directories = {folder / "run"},
+      .out = folder / "report",
+      .attachments = {{"a text", folder / "a.txt"}, {"a \"clip\"", folder / "a.gif"}}};
+  const std::string page = FileContent(WriteReport(options).page);
+  EXPECT_NE(page.find("1 &lt; 2"), std::string::npos);
+  EXPECT_NE(page.find("alt=\"a &quot;clip&quot;\" src=\"data:image/gif;base64,R0lGODlh\""),
+            std::string::npos);
+  options.attachments = {{"what", folder / "a.exe"}};
+  EXPECT_NE(BadInputOf(options).find("to attach, found"), std::string::npos);
+}
+
+TEST(Report, RefusesToWriteIntoWhatIsNoReport) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "run", "minatar/breakout", "dqn", 1, {1});
+  fs::create_directories(folder / "other");
+  WriteContent(folder / "other" / "index.html", "<p>mine</p>");
+  WriteContent(folder / "file", "");
+  const Snapshot before = SnapshotOf(folder.path());
+  for (const char* const out : {"run", "other", "file"}) {
+    EXPECT_NE(BadInputOf({.directories = {folder / "run"}, .out = folder / out})
+                  .find("expected a new directory or a former report"),
+              std::string::npos)
+        << out;
+  }
+  ExpectUnchanged(folder.path(), before);
+}
+
+TEST(FullReport, ListsBrokenRunsOfAFolderAndRefusesOneThatIsNamed) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "runs" / "good", "minatar/breakout", "dqn", 1, {1});
+  WriteRun(folder / "runs" / "bad", "minatar/breakout", "dqn", 2, {1});
+  WriteContent(folder / "runs" / "bad" / "metrics.csv", "step,x\n1\n");
+  const ReportSummary summary =
+      WriteReport({.directories = {folder / "runs"}, .out = folder / "report"});
+  ASSERT_EQ(summary.failed.size(), 1U);
+  EXPECT_NE(FileContent(summary.page).find("metrics.csv:2"), std::string::npos);
+  const std::string refused =
+      BadInputOf({.directories = {folder / "runs" / "bad"}, .out = folder / "second"});
+  EXPECT_NE(refused.find("metrics.csv:2"), std::string::npos) << refused;
+  EXPECT_FALSE(fs::exists(folder / "second"));
+}
+
+TEST(Page, EncodesWhatItShows) {
+  EXPECT_EQ(HtmlText("a<b>&\"c\"\x01\xffη"), "a&lt;b&gt;&amp;&quot;c&quot; ?η");
+  EXPECT_EQ(Base64(""), "");
+  EXPECT_EQ(Base64("f"), "Zg==");
+  EXPECT_EQ(Base64("fo"), "Zm8=");
+  EXPECT_EQ(Base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(Base64("\xff\xfe\xfd"), "//79");
+}
+
+TEST(ShownNumbers, HaveAboutThreeDigits) {
+  EXPECT_EQ(ShownNumber(0), "0.000");
+  EXPECT_EQ(ShownNumber(0.12345), "0.123");
+  EXPECT_EQ(ShownNumber(-1.5), "-1.50");
+  EXPECT_EQ(ShownNumber(9.999), "10.0");
+  EXPECT_EQ(ShownNumber(99.96), "100");
+  EXPECT_EQ(ShownNumber(1234567.8), "1,234,568");
+  EXPECT_EQ(ShownNumber(-12345), "-12,345");
+  EXPECT_EQ(ShownNumber(std::numeric_limits<double>::infinity()), "∞");
+  EXPECT_EQ(ShownNumber(std::numeric_limits<double>::quiet_NaN()), "–");
+}
+
+}  // namespace
+}  // namespace stableaa

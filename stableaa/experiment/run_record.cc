@@ -1,0 +1,213 @@
+#include "stableaa/experiment/run_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "stableaa/base/atomic_file.h"
+#include "stableaa/base/config.h"
+#include "stableaa/base/csv_cells.h"
+#include "stableaa/base/error.h"
+#include "stableaa/base/plain_text.h"
+#include "stableaa/nn/safetensors.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLargestMetrics = std::size_t{1} << 30;
+constexpr std::size_t kLargestDescription = std::size_t{1} << 20;
+constexpr double kLargestStep = 1099511627776;  // 2^40, as train.steps
+constexpr int kDeepestRun = 6;                  // folders below the one that is searched
+
+std::vector<double> ParseRow(const std::string& line, const std::string& place,
+                             const MetricTable& table) {
+  std::vector<std::string> cells;
+  if (!SplitLine(line, cells) || cells.size() != table.columns.size()) {
+    throw BadInput(fmt::format("{}: expected {} cells as in the first line, found {}", place,
+                               table.columns.size(), cells.size()));
+  }
+  std::vector<double> row;
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    const std::optional<double> number = NumberOf(cells[c]);
+    if (!number) {
+      throw BadInput(fmt::format("{}: expected a number for {}, found '{}'", place,
+                                 Shorten(table.columns[c]), Shorten(cells[c])));
+    }
+    row.push_back(*number);
+  }
+  return row;
+}
+
+void RequireNextStep(const MetricTable& table, std::size_t step_column, const std::string& place) {
+  const double step = table.rows.back()[step_column];
+  const double before = table.rows.size() > 1 ? table.rows[table.rows.size() - 2][step_column] : -1;
+  if (!(step > before && step <= kLargestStep && step == std::floor(step))) {
+    throw BadInput(
+        fmt::format("{}: expected a step after {}, found {}", place, std::max(before, 0.0), step));
+  }
+}
+
+std::map<std::string, std::string> Settings(const RunOptions& options) {
+  RunOptions copy = options;
+  Config config;
+  Describe(config, copy);
+  std::map<std::string, std::string> settings;
+  for (const ConfigKey& key : config.Keys()) settings[key.key] = key.value;
+  return settings;
+}
+
+// Only what is text or a number; a run is still a run without it.
+std::map<std::string, std::string> ReadDescription(const fs::path& path) {
+  std::map<std::string, std::string> description;
+  std::error_code error;
+  if (!fs::exists(path, error)) return description;
+  const auto json = nlohmann::json::parse(ReadTextFile(path, kLargestDescription), nullptr,
+                                          /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    throw BadInput(fmt::format("{}: expected a JSON object", path.string()));
+  }
+  for (const auto& [key, value] : json.items()) {
+    if (value.is_string()) description[key] = value.get<std::string>();
+    if (value.is_number()) description[key] = value.dump();
+  }
+  return description;
+}
+
+// Of the last checkpoint; 0 if that cannot be told.
+std::int64_t CheckpointStep(const fs::path& directory) {
+  const fs::path weights = directory / "weights" / "latest.safetensors";
+  std::error_code error;
+  if (!fs::exists(weights, error)) return 0;
+  try {
+    const WeightsMetadata metadata = ReadWeights(weights).metadata;
+    const auto step = metadata.find("stableaa.step");
+    if (step == metadata.end()) return 0;
+    const std::optional<double> number = NumberOf(step->second);
+    return number && *number >= 0 && *number <= kLargestStep ? static_cast<std::int64_t>(*number)
+                                                             : 0;
+  } catch (const Error&) {  // the report needs no weights
+    return 0;
+  }
+}
+
+bool IsRun(const fs::path& directory) {
+  std::error_code error;
+  return fs::is_regular_file(directory / "config.toml", error);
+}
+
+void AddRunsBelow(const fs::path& folder, int depth, std::vector<fs::path>& runs) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path& path = entry->path();
+    std::error_code ignored;
+    if (path.filename().string().starts_with('.') || !fs::is_directory(path, ignored)) continue;
+    if (IsRun(path)) {
+      runs.push_back(path);
+    } else if (depth > 1 && !fs::is_symlink(path, ignored)) {
+      AddRunsBelow(path, depth - 1, runs);
+    }
+  }
+  if (error) {
+    throw BadInput(
+        fmt::format("cannot read the directory '{}': {}", folder.string(), error.message()));
+  }
+}
+
+}  // namespace
+
+std::optional<std::size_t> MetricTable::Column(std::string_view name) const {
+  const auto found = std::ranges::find(columns, name);
+  if (found == columns.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+Curve MetricTable::CurveOf(std::string_view column) const {
+  Curve curve;
+  const std::optional<std::size_t> steps = Column("step"), values = Column(column);
+  if (!steps || !values) return curve;
+  for (const std::vector<double>& row : rows) {
+    if (std::isfinite(row[*values])) {
+      curve.push_back({static_cast<std::int64_t>(row[*steps]), row[*values]});
+    }
+  }
+  return curve;
+}
+
+MetricTable ParseMetrics(std::string_view text, const std::string& name) {
+  MetricTable table;
+  std::size_t line_number = 0, step_column = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string_view::npos) break;
+    const std::string line(text.substr(at, end - at));
+    const std::string place = fmt::format("{}:{}", name, ++line_number);
+    at = end + 1;
+    if (line_number == 1) {
+      if (!SplitLine(line, table.columns) || !table.Column("step")) {
+        throw BadInput(fmt::format("{}: expected names of columns, 'step' among them, found '{}'",
+                                   place, Shorten(line)));
+      }
+      step_column = *table.Column("step");
+      continue;
+    }
+    table.rows.push_back(ParseRow(line, place, table));
+    RequireNextStep(table, step_column, place);
+  }
+  return table;
+}
+
+std::string RunRecord::Status() const {
+  if (diverged) return "diverged";
+  if (complete()) return "complete";
+  return fmt::format(
+      "at {:.0f} %",
+      std::floor(100.0 * static_cast<double>(step) /
+                 static_cast<double>(std::max<std::int64_t>(1, options.train.steps))));
+}
+
+RunRecord ReadRun(const fs::path& directory) {
+  std::error_code error;
+  if (!IsRun(directory)) {
+    throw BadInput(fmt::format("{} holds no run: there is no config.toml", directory.string()));
+  }
+  RunRecord run{.directory = directory, .options = ReadRunOptions(directory / "config.toml")};
+  run.settings = Settings(run.options);
+  run.description = ReadDescription(directory / "run.json");
+  const fs::path metrics = directory / "metrics.csv";
+  if (fs::exists(metrics, error)) {
+    run.metrics = ParseMetrics(ReadTextFile(metrics, kLargestMetrics), metrics.string());
+  }
+  run.evaluations = run.metrics.CurveOf("eval_return_mean");
+  run.step = CheckpointStep(directory);
+  if (!run.metrics.rows.empty()) {
+    const double last = run.metrics.rows.back()[*run.metrics.Column("step")];
+    run.step = std::max(run.step, static_cast<std::int64_t>(last));
+  }
+  run.diverged = !run.complete() && fs::exists(directory / "diverged.npz", error);
+  return run;
+}
+
+std::vector<fs::path> FindRuns(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    throw BadInput(fmt::format("expected a directory of runs, found {}: {}",
+                               fs::exists(path, error) ? "a file" : "nothing", path.string()));
+  }
+  if (IsRun(path)) return {path};
+  std::vector<fs::path> runs;
+  AddRunsBelow(path, kDeepestRun, runs);
+  if (runs.empty()) {
+    throw BadInput(fmt::format("{} holds no run: no config.toml there or below", path.string()));
+  }
+  std::ranges::sort(runs);
+  return runs;
+}
+
+}  // namespace stableaa

@@ -1,0 +1,119 @@
+#include "stableaa/experiment/sweep_status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <vector>
+
+#include "stableaa/base/atomic_file.h"
+#include "stableaa/base/error.h"
+
+namespace stableaa {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+
+// Numbers and lists as such, anything else as text.
+Json ValueJson(const std::string& text) {
+  return Json::accept(text) ? Json::parse(text) : Json(text);
+}
+
+Json AsJson(const SweepRun& run, const RunJsonOptions& options) {
+  const TrainOptions& train = run.run->options.train;
+  Json values = Json::object();
+  for (const auto& [key, text] : run.run->values) values[key] = ValueJson(text);
+  Json object = {{"name", run.run->name},
+                 {"directory", (options.directory / run.run->name).string()},
+                 {"env", train.env},
+                 {"preset", train.preset},
+                 {"seed", train.seed},
+                 {"values", values},
+                 {"status", options.planned ? std::string_view("planned") : Name(run.state)},
+                 {"steps", run.steps},
+                 {"steps_wanted", train.steps},
+                 {"seconds", run.seconds},
+                 {"eval_return", run.eval_return ? Json(*run.eval_return) : Json()},
+                 {"message", run.message}};
+  if (options.estimate) {
+    object["estimated_seconds"] = options.estimate->seconds;
+    object["estimated_bytes"] = options.estimate->bytes;
+  }
+  return object;
+}
+
+// Names of directories and messages need not be UTF-8.
+std::string Dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string_view Name(SweepState state) {
+  switch (state) {
+    case SweepState::kPending:
+      return "pending";
+    case SweepState::kRunning:
+      return "running";
+    case SweepState::kDone:
+      return "done";
+    case SweepState::kStopped:
+      return "stopped";
+    case SweepState::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+std::int64_t SweepRun::StepsLeft() const {
+  return std::max<std::int64_t>(0, run->options.train.steps - steps);
+}
+
+double SweepRun::Share() const {
+  const std::int64_t wanted = run->options.train.steps;
+  if (wanted == 0) return state == SweepState::kDone ? 1 : 0;
+  return std::clamp(static_cast<double>(steps) / static_cast<double>(wanted), 0., 1.);
+}
+
+SweepCounts Count(std::span<const SweepRun> runs) {
+  const auto in = [runs](SweepState state) {
+    return static_cast<std::size_t>(std::ranges::count(runs, state, &SweepRun::state));
+  };
+  return {.pending = in(SweepState::kPending),
+          .running = in(SweepState::kRunning),
+          .done = in(SweepState::kDone),
+          .stopped = in(SweepState::kStopped),
+          .failed = in(SweepState::kFailed)};
+}
+
+std::string RunJson(const SweepRun& run, const RunJsonOptions& options) {
+  return Dump(AsJson(run, options), -1);
+}
+
+void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
+                    std::span<const SweepRun> runs) {
+  Json list = Json::array();
+  for (const SweepRun& run : runs) list.push_back(AsJson(run, {}));
+  AtomicFile out(file);
+  out.Write(Dump({{"title", title}, {"runs", std::move(list)}}, 1) + "\n");
+  out.Commit();
+}
+
+std::map<std::string, double> ReadSweepSeconds(const std::filesystem::path& file) {
+  std::map<std::string, double> seconds;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return seconds;
+  const Json json = Json::parse(ReadTextFile(file, kMaxBytes), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) return seconds;
+  for (const Json& run : json["runs"]) {
+    if (!run.is_object() || !run.contains("name") || !run["name"].is_string()) continue;
+    if (!run.contains("seconds") || !run["seconds"].is_number()) continue;
+    seconds[run["name"].get<std::string>()] = run["seconds"].get<double>();
+  }
+  return seconds;
+}
+
+}  // namespace stableaa
