@@ -482,9 +482,12 @@ TEST_F(SweepCommand, ASecondCtrlCEndsItAtOnce) {
 
 TEST_F(SweepCommand, AKilledSweepLeavesNoProcesses) {
   Sweeping sweep(Flags({.stop = "steps = 2000000"}));
+  // Names of columns come before the first step, and with it the readiness for signals.
+  const auto learns = [this](const std::string& run) {
+    return std::ranges::count(FileContent(Run(run) / "metrics.csv"), '\n') > 1;
+  };
   ASSERT_TRUE(sweep.Until([&] {
-    return !FileContent(Run("classic-cartpole-stable-aa-1") / "metrics.csv").empty() &&
-           !FileContent(Run("classic-cartpole-dueling-dqn-1") / "metrics.csv").empty();
+    return learns("classic-cartpole-stable-aa-1") && learns("classic-cartpole-dueling-dqn-1");
   }));
   const std::vector<pid_t> trainers = TrainersOf(Out());
   EXPECT_EQ(trainers.size(), 2U);
