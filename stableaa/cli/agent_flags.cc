@@ -18,9 +18,10 @@ void AgentFlags::AddTo(CLI::App& command, const std::string& default_weights,
       ->required()
       ->type_name("DIR|FILE.safetensors");
   command
-      .add_option("--env", env,
-                  "Environment (default: the run's; a weights file needs it, such as "
-                  "minatar/breakout)")
+      .add_option(
+          "--env", env,
+          "Environment (default: the run's, which its weights files name too; those of other "
+          "programs need it, such as minatar/breakout)")
       ->type_name("ID");
   command
       .add_option("--weights", weights,

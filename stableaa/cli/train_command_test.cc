@@ -1060,6 +1060,9 @@ TEST_F(TrainCommand, AConfigFileCanChooseEnvironmentAndPreset) {
   ExpectDone(Train({"--config", Path("mine.toml"), "--out", out}));
   ExpectWords(FileContent(out + "/config.toml"),
               {"classic/acrobot", "\nbackup = \"double\"\n", "\nkind = \"adam\"\n"});
+  // 6 inputs, two layers of 128 units, 3 actions.
+  EXPECT_EQ(Json::parse(FileContent(out + "/run.json"))["parameters"],
+            7 * 128 + 129 * 128 + 129 * 3);
   // A run's own configuration makes the same run again.
   ExpectDone(Train({"--config", out + "/config.toml", "--out", Path("again")}));
   EXPECT_EQ(FileContent(Path("again/config.toml")), FileContent(out + "/config.toml"));

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kProfilePoints = 101;
 constexpr int kSharedPoints = 50;
+constexpr std::size_t kFewRuns = 5;  // below which intervals say little
 
 // ---- Words and cells ----
 
@@ -994,6 +995,16 @@ void AddSummary(Report& report, const std::vector<FailedRun>& failed) {
       ranked.push_back({report.labels[runs.variant], EstimateOf({runs.Values(kFinal.field)})});
     }
     summary.push_back(Verdict(results.env, std::move(ranked)));
+  }
+  std::size_t fewest = kFewRuns;
+  for (const EnvironmentResults& results : comparison.environments) {
+    for (const VariantRuns& runs : results.variants) fewest = std::min(fewest, runs.runs.size());
+  }
+  if (fewest < kFewRuns) {
+    summary.push_back(fmt::format(
+        "Brackets are 95 % bootstrap intervals of the IQM. With {} a variant they are hardly more "
+        "than the range of what was seen.",
+        Plural(fewest, "run")));
   }
 }
 

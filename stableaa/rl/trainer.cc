@@ -181,6 +181,10 @@ void Trainer::WriteDescription() const {
   config.Commit();
 
   const EnvironmentSpec& spec = environment_->spec();
+  std::int64_t parameters = 0;  // without the plan's padding
+  for (const ParameterTensor& tensor : ParameterTensors(*plan_)) {
+    parameters += static_cast<std::int64_t>(tensor.size());
+  }
   const nlohmann::ordered_json description = {
       {"version", LibraryVersion()},
       {"compiler", CompilerName()},
@@ -192,7 +196,7 @@ void Trainer::WriteDescription() const {
       {"observation", Describe(spec.observation)},
       {"actions", Describe(spec.action)},
       {"network", ToText(plan_->spec)},
-      {"parameters", plan_->parameters},
+      {"parameters", parameters},
       {"units",
        {{"step", options_.train.env.starts_with("atari/") ? "one action, 4 frames of the game"
                                                           : "one action of the environment"},
