@@ -28,7 +28,7 @@ struct ReportOptions {
   ComparisonOptions comparison = {};
 
   // Pictures (.svg, .png, .gif, .jpg, .webp) and texts (.txt, .csv, .md, .toml, .json) to show at
-  // the end of the page.
+  // the top of the page, pictures first.
   struct Attachment {
     std::string caption;
     std::filesystem::path file;

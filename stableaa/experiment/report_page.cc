@@ -92,9 +92,11 @@ std::string TableHtml(const ReportTable& table) {
   return html + "</tbody></table></div>\n";
 }
 
+bool IsText(const ReportAttachment& attachment) { return attachment.media_type == "text/plain"; }
+
 std::string AttachmentHtml(const ReportAttachment& attachment) {
   const std::string caption = HtmlText(attachment.caption);
-  if (attachment.media_type == "text/plain") {
+  if (IsText(attachment)) {
     return fmt::format("<figure><figcaption>{}</figcaption><pre tabindex=\"0\">{}</pre></figure>\n",
                        caption, HtmlText(attachment.content));
   }
@@ -112,15 +114,16 @@ std::string SectionHtml(const ReportSection& section,
   for (const std::string& paragraph : section.paragraphs) {
     html += fmt::format("<p>{}</p>\n", HtmlText(paragraph));
   }
-  if (!section.figures.empty()) {
-    html += "<div class=\"figures\">\n";
-    for (const ReportFigure& figure : section.figures) {
-      html += FigureHtml(figure, svg.at(figure.name));
-    }
-    html += "</div>\n";
+  std::string pictures, texts;
+  for (const ReportFigure& figure : section.figures) {
+    pictures += FigureHtml(figure, svg.at(figure.name));
   }
+  for (const ReportAttachment& attachment : section.attachments) {
+    (IsText(attachment) ? texts : pictures) += AttachmentHtml(attachment);
+  }
+  if (!pictures.empty()) html += fmt::format("<div class=\"figures\">\n{}</div>\n", pictures);
   for (const ReportTable& table : section.tables) html += TableHtml(table);
-  for (const ReportAttachment& attachment : section.attachments) html += AttachmentHtml(attachment);
+  html += texts;
   return html + "</section>\n";
 }
 
