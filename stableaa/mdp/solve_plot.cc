@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "stableaa/base/csv_cells.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/gnuplot.h"
-#include "stableaa/base/csv_cells.h"
 
 namespace stableaa {
 namespace {

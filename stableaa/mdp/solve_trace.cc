@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "stableaa/base/csv_cells.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/plain_text.h"
-#include "stableaa/base/csv_cells.h"
 
 namespace stableaa {
 namespace {

@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "stableaa/base/error.h"
 #include "stableaa/base/csv_cells.h"
+#include "stableaa/base/error.h"
 
 namespace stableaa {
 namespace {
