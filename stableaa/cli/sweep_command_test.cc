@@ -29,6 +29,7 @@
 #include "stableaa/base/descriptor.h"
 #include "stableaa/base/process_test.h"
 #include "stableaa/base/random.h"
+#include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/rl/run_results_test.h"
 
@@ -37,14 +38,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-using Seconds = std::chrono::duration<double>;
-
-void SleepFor(double seconds) { std::this_thread::sleep_for(Seconds(seconds)); }
-
-Arguments operator+(Arguments a, const Arguments& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 
 // Small, but with shifts of targets, evaluations and checkpoints.
 const std::vector<std::string> kSet = {"network.hidden=[16, 16]",
@@ -88,71 +81,10 @@ std::vector<pid_t> TrainersOf(const fs::path& out) {
   return found;
 }
 
-// The program at work.
-class Sweeping {
+class Sweeping : public ProgramAtWork {
  public:
-  explicit Sweeping(Arguments arguments) {
-    arguments.insert(arguments.begin(), {STABLEAA_PROGRAM_PATH, "sweep"});
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    program_ = ::fork();
-    if (program_ != 0) return;
-    ::dup2(::fileno(out_), STDOUT_FILENO);
-    ::dup2(::fileno(err_), STDERR_FILENO);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-  }
-  ~Sweeping() {
-    if (IsRunning()) {
-      ::kill(program_, SIGKILL);
-      Wait();
-    }
-    std::fclose(out_);
-    std::fclose(err_);
-  }
-  Sweeping(const Sweeping&) = delete;
-  Sweeping& operator=(const Sweeping&) = delete;
-
-  bool IsRunning() {
-    if (!ended_ && ::waitpid(program_, &status_, WNOHANG) == program_) ended_ = true;
-    return !ended_;
-  }
-  void Signal(int signal) {
-    if (IsRunning()) ::kill(program_, signal);
-  }
-  // Waits until the condition holds or the program has ended, a minute at most. True: it holds.
-  bool Until(const std::function<bool()>& condition) {
-    const auto limit = std::chrono::steady_clock::now() + Seconds(60);
-    while (std::chrono::steady_clock::now() < limit) {
-      if (condition()) return true;
-      if (!IsRunning()) return condition();
-      SleepFor(1e-3);
-    }
-    return false;
-  }
-  // The exit code is minus the signal that ended it.
-  Outcome Wait() {
-    if (!ended_) ::waitpid(program_, &status_, 0);
-    ended_ = true;
-    return {.exit_code = WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_),
-            .out = Content(out_),
-            .err = Content(err_)};
-  }
-
- private:
-  std::FILE* const out_ = std::tmpfile();
-  std::FILE* const err_ = std::tmpfile();
-  pid_t program_ = -1;
-  int status_ = 0;
-  bool ended_ = false;
+  explicit Sweeping(const Arguments& arguments) : ProgramAtWork(Arguments{"sweep"} + arguments) {}
 };
-
-void ExpectWords(const std::string& message, const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    EXPECT_NE(message.find(word), std::string::npos) << "expected '" << word << "' in: " << message;
-  }
-}
 
 class SweepCommand : public ::testing::Test {
  protected:

@@ -31,6 +31,7 @@
 
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/random.h"
+#include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/rl/run_results_test.h"
 
@@ -39,17 +40,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-using Seconds = std::chrono::duration<double>;
 
 bool HasAtari() { return ::access(STABLEAA_ATARI_PYTHON, X_OK) == 0; }
 const std::string kPython = "env.python=" STABLEAA_ATARI_PYTHON;
-
-void SleepFor(double seconds) { std::this_thread::sleep_for(Seconds(seconds)); }
-
-Arguments operator+(Arguments a, const Arguments& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 
 Arguments Sets(const std::vector<std::string>& assignments) {
   Arguments arguments;
@@ -60,81 +53,9 @@ Arguments Sets(const std::vector<std::string>& assignments) {
   return arguments;
 }
 
-// The program at work.
-class Training {
+class Training : public ProgramAtWork {
  public:
-  explicit Training(Arguments arguments) {
-    arguments.insert(arguments.begin(), {STABLEAA_PROGRAM_PATH, "train"});
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    program_ = ::fork();
-    if (program_ != 0) return;
-    ::dup2(::fileno(out_), STDOUT_FILENO);
-    ::dup2(::fileno(err_), STDERR_FILENO);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-  }
-
-  ~Training() {
-    if (IsRunning()) {
-      Signal(SIGKILL);
-      Wait();
-    }
-    std::fclose(out_);
-    std::fclose(err_);
-  }
-
-  Training(const Training&) = delete;
-  Training& operator=(const Training&) = delete;
-
-  bool IsRunning() {
-    if (!ended_ && ::waitpid(program_, &status_, WNOHANG) == program_) ended_ = true;
-    return !ended_;
-  }
-
-  void Signal(int signal) {
-    if (IsRunning()) ::kill(program_, signal);
-  }
-
-  bool HandlesInterrupts() const {
-    std::ifstream status(fmt::format("/proc/{}/status", program_));
-    for (std::string word; status >> word;) {
-      std::uint64_t caught = 0;
-      if (word == "SigCgt:" && status >> std::hex >> caught) return (caught >> (SIGINT - 1)) % 2;
-    }
-    return false;
-  }
-
-  // Waits until the condition holds or the program has ended, and for a minute at most. True: it
-  // holds.
-  bool Until(const std::function<bool()>& condition) {
-    const auto limit = std::chrono::steady_clock::now() + Seconds(60);
-    while (std::chrono::steady_clock::now() < limit) {
-      if (condition()) return true;
-      if (!IsRunning()) return condition();
-      SleepFor(2e-4);
-    }
-    return false;
-  }
-
-  // For its end. The exit code is minus the signal that ended it.
-  Outcome Wait() {
-    const auto begin = std::chrono::steady_clock::now();
-    if (!ended_) ::waitpid(program_, &status_, 0);
-    ended_ = true;
-    return {.exit_code = WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_),
-            .out = Content(out_),
-            .err = Content(err_),
-            .seconds = Seconds(std::chrono::steady_clock::now() - begin).count()};
-  }
-
- private:
-  std::FILE* const out_ = std::tmpfile();
-  std::FILE* const err_ = std::tmpfile();
-  pid_t program_ = -1;
-  int status_ = 0;
-  bool ended_ = false;
+  explicit Training(const Arguments& arguments) : ProgramAtWork(Arguments{"train"} + arguments) {}
 };
 
 Outcome Train(const Arguments& arguments) { return Training(arguments).Wait(); }
@@ -155,12 +76,6 @@ std::string ErrorOf(const Outcome& outcome, int exit_code) {
     return "";
   }
   return lines.back().substr(start.size());
-}
-
-void ExpectWords(const std::string& message, const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    EXPECT_NE(message.find(word), std::string::npos) << "expected '" << word << "' in: " << message;
-  }
 }
 
 // Small, but with all that a run has: 14 shifts of targets, 5 evaluations, 15 checkpoints.

@@ -1,0 +1,116 @@
+// The real program while it runs, for tests that interrupt and kill it.
+#ifndef STABLEAA_CLI_PROGRAM_AT_WORK_TEST_H_
+#define STABLEAA_CLI_PROGRAM_AT_WORK_TEST_H_
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stableaa/cli/run_program_test.h"
+
+namespace stableaa {
+
+using Seconds = std::chrono::duration<double>;
+inline void SleepFor(double seconds) { std::this_thread::sleep_for(Seconds(seconds)); }
+
+inline Arguments operator+(Arguments a, const Arguments& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+inline void ExpectWords(const std::string& message, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(message.find(word), std::string::npos) << "expected '" << word << "' in: " << message;
+  }
+}
+
+// The program at work, ended with the object.
+class ProgramAtWork {
+ public:
+  explicit ProgramAtWork(Arguments arguments) {
+    arguments.insert(arguments.begin(), STABLEAA_PROGRAM_PATH);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    program_ = ::fork();
+    if (program_ != 0) return;
+    ::dup2(::fileno(out_), STDOUT_FILENO);
+    ::dup2(::fileno(err_), STDERR_FILENO);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+
+  ~ProgramAtWork() {
+    if (IsRunning()) {
+      Signal(SIGKILL);
+      Wait();
+    }
+    std::fclose(out_);
+    std::fclose(err_);
+  }
+
+  ProgramAtWork(const ProgramAtWork&) = delete;
+  ProgramAtWork& operator=(const ProgramAtWork&) = delete;
+
+  bool IsRunning() {
+    if (!ended_ && ::waitpid(program_, &status_, WNOHANG) == program_) ended_ = true;
+    return !ended_;
+  }
+
+  void Signal(int signal) {
+    if (IsRunning()) ::kill(program_, signal);
+  }
+
+  bool HandlesInterrupts() const {
+    std::ifstream status("/proc/" + std::to_string(program_) + "/status");
+    for (std::string word; status >> word;) {
+      std::uint64_t caught = 0;
+      if (word == "SigCgt:" && status >> std::hex >> caught) return (caught >> (SIGINT - 1)) % 2;
+    }
+    return false;
+  }
+
+  // Waits until the condition holds or the program has ended, and for a minute at most. True: it
+  // holds.
+  bool Until(const std::function<bool()>& condition) {
+    const auto limit = std::chrono::steady_clock::now() + Seconds(60);
+    while (std::chrono::steady_clock::now() < limit) {
+      if (condition()) return true;
+      if (!IsRunning()) return condition();
+      SleepFor(2e-4);
+    }
+    return false;
+  }
+
+  // For its end. The exit code is minus the signal that ended it.
+  Outcome Wait() {
+    const auto begin = std::chrono::steady_clock::now();
+    if (!ended_) ::waitpid(program_, &status_, 0);
+    ended_ = true;
+    return {.exit_code = WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_),
+            .out = Content(out_),
+            .err = Content(err_),
+            .seconds = Seconds(std::chrono::steady_clock::now() - begin).count()};
+  }
+
+ private:
+  std::FILE* const out_ = std::tmpfile();
+  std::FILE* const err_ = std::tmpfile();
+  pid_t program_ = -1;
+  int status_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_CLI_PROGRAM_AT_WORK_TEST_H_
