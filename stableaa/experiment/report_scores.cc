@@ -1,0 +1,283 @@
+// Scores, the probability of improvement, performance profiles.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "stableaa/experiment/report_figures.h"
+#include "stableaa/experiment/report_parts.h"
+
+namespace stableaa {
+namespace {
+
+constexpr int kProfilePoints = 101;
+
+std::string ThresholdCell(const VariantRuns& variant) {
+  const std::vector<double> steps = variant.Values(&ComparedRun::steps_to_threshold);
+  const auto reached =
+      std::ranges::count_if(steps, [](double step) { return std::isfinite(step); });
+  const MedianEstimate median = MedianOf({steps});
+  return fmt::format("{}{} ({} of {})", ShownNumber(median.median), ShownInterval(median.interval),
+                     reached, steps.size());
+}
+
+ReportTable ScoreTable(const Report& report, const EnvironmentResults& results) {
+  ReportTable table{.caption = fmt::format("{}, {}, compared at step {}.", results.env,
+                                           RunsText(results), results.steps.back()),
+                    .columns = {"variant", "final, IQM [95 %]", "final, mean ± std",
+                                "best, IQM [95 %]", "area, IQM [95 %]",
+                                fmt::format("steps to {} (runs)", ShownNumber(results.threshold))},
+                    .rows = {}};
+  for (const VariantRuns& variant : results.variants) {
+    const Estimate final = EstimateOf({variant.Values(kFinal.field)});
+    table.rows.push_back({report.labels[variant.variant], ShownEstimate(final), ShownMean(final),
+                          ShownEstimate(EstimateOf({variant.Values(kBest.field)})),
+                          ShownEstimate(EstimateOf({variant.Values(kArea.field)})),
+                          ThresholdCell(variant)});
+  }
+  return table;
+}
+
+ReportTable SharedScoreTable(const Report& report) {
+  ReportTable table{.caption = fmt::format("All {} environments together. Scores are {}.",
+                                           report.comparison.shared.size(), ScaleText(report)),
+                    .columns = {"variant", "final, IQM [95 %]", "final, mean ± std",
+                                "best, IQM [95 %]", "area, IQM [95 %]"},
+                    .rows = {}};
+  for (std::size_t v = 0; v < report.labels.size(); ++v) {
+    const auto estimate = [&](const Score& score) {
+      return EstimateOf(SharedScores(report.comparison, v, score.field));
+    };
+    const Estimate final = estimate(kFinal);
+    table.rows.push_back({report.labels[v], ShownEstimate(final), ShownMean(final),
+                          ShownEstimate(estimate(kBest)), ShownEstimate(estimate(kArea))});
+  }
+  return table;
+}
+
+std::string ScoreCsv(const Report& report) {
+  std::string csv =
+      fmt::format("env,variant,score,{},median,median_low,median_high\n", kEstimateColumns);
+  for (const EnvironmentResults& results : report.comparison.environments) {
+    for (const VariantRuns& variant : results.variants) {
+      const auto line = [&](std::string_view score) {
+        return CsvLine().Text(results.env).Text(report.labels[variant.variant]).Text(score);
+      };
+      for (const Score& score : {kFinal, kBest, kArea}) {
+        csv += line(score.name)
+                   .Numbers(EstimateOf({variant.Values(score.field)}))
+                   .Text("")
+                   .Range(std::nullopt);
+      }
+      const MedianEstimate median = MedianOf({variant.Values(&ComparedRun::steps_to_threshold)});
+      csv += line(fmt::format("steps_to_{}", results.threshold))
+                 .Count(static_cast<std::int64_t>(variant.runs.size()))
+                 .Text("")
+                 .Text("")
+                 .Text("")
+                 .Range(std::nullopt)
+                 .Number(median.median)
+                 .Range(median.interval);
+    }
+  }
+  for (std::size_t v = 0; report.HasShared() && v < report.labels.size(); ++v) {
+    for (const Score& score : {kFinal, kBest, kArea}) {
+      csv += CsvLine()
+                 .Text("all (normalised)")
+                 .Text(report.labels[v])
+                 .Text(score.name)
+                 .Numbers(EstimateOf(SharedScores(report.comparison, v, score.field)))
+                 .Text("")
+                 .Range(std::nullopt);
+    }
+  }
+  return csv;
+}
+
+void AddScoreFigure(const Report& report, ReportSection& section) {
+  if (!report.HasShared()) return;
+  IntervalFigure figure{
+      .name = "final-all",
+      .caption = fmt::format("Final scores over all {} environments: interquartile mean and 95 % "
+                             "stratified bootstrap interval. Scores are {}.",
+                             report.comparison.shared.size(), ScaleText(report)),
+      .title = "Final score",
+      .x_label = "normalised score, IQM",
+      .rows = {}};
+  for (std::size_t v = 0; v < report.labels.size(); ++v) {
+    const Estimate estimate = EstimateOf(SharedScores(report.comparison, v, kFinal.field));
+    figure.rows.push_back({report.labels[v], estimate.iqm, estimate.interval, v});
+  }
+  section.figures.push_back(Draw(figure));
+}
+
+}  // namespace
+
+void AddScores(Report& report) {
+  ReportSection section{
+      .id = "scores",
+      .title = "Scores",
+      .paragraphs = {
+          "Final: mean of the evaluations in the last tenth of the steps compared. Best: the "
+          "largest "
+          "evaluation, which favours many and noisy ones. Area: the curve's mean height. Steps to "
+          "a "
+          "return: of the first evaluation that reaches it, the median over runs, ∞ where at "
+          "least half do not; how many do stands in brackets."}};
+  AddScoreFigure(report, section);
+  if (report.HasShared()) section.tables.push_back(SharedScoreTable(report));
+  for (const EnvironmentResults& results : report.comparison.environments) {
+    section.tables.push_back(ScoreTable(report, results));
+  }
+  report.AddCsv("scores", ScoreCsv(report));
+  report.content.sections.push_back(std::move(section));
+}
+
+namespace {
+
+struct Improvement {
+  std::string env;
+  std::size_t x = 0, y = 0;
+  double probability = 0;
+  std::optional<Interval> interval = {};
+};
+
+Improvement ImprovementOf(const std::string& env, std::size_t x, std::size_t y,
+                          const TaskScores& of_x, const TaskScores& of_y) {
+  const auto repeated = [](const TaskScores& scores) {
+    return std::ranges::all_of(scores, [](const auto& task) { return task.size() > 1; });
+  };
+  Improvement improvement{
+      .env = env, .x = x, .y = y, .probability = ProbabilityOfImprovement(of_x, of_y)};
+  if (repeated(of_x) && repeated(of_y)) {
+    improvement.interval = ProbabilityOfImprovementInterval(of_x, of_y);
+  }
+  return improvement;
+}
+
+// Every pair once, over all environments first.
+std::vector<Improvement> Improvements(const Report& report) {
+  const Comparison& comparison = report.comparison;
+  std::vector<Improvement> improvements;
+  for (std::size_t y = 0; report.HasShared() && y < report.labels.size(); ++y) {
+    for (std::size_t x = y + 1; x < report.labels.size(); ++x) {
+      improvements.push_back(ImprovementOf("all", x, y, SharedScores(comparison, x, kFinal.field),
+                                           SharedScores(comparison, y, kFinal.field)));
+    }
+  }
+  for (const EnvironmentResults& results : comparison.environments) {
+    for (std::size_t b = 0; b < results.variants.size(); ++b) {
+      for (std::size_t a = b + 1; a < results.variants.size(); ++a) {
+        improvements.push_back(ImprovementOf(results.env, results.variants[a].variant,
+                                             results.variants[b].variant,
+                                             {results.variants[a].Values(kFinal.field)},
+                                             {results.variants[b].Values(kFinal.field)}));
+      }
+    }
+  }
+  return improvements;
+}
+
+}  // namespace
+
+void AddImprovements(Report& report) {
+  if (report.labels.size() < 2) return;
+  const std::vector<Improvement> improvements = Improvements(report);
+  ReportSection section{
+      .id = "improvement",
+      .title = "Probability of improvement",
+      .paragraphs = {"How often a run of X has a larger final score than a run of Y in the same "
+                     "environment, ties counting half: Mann–Whitney's U / (n m), averaged over "
+                     "environments, with 95 % stratified bootstrap intervals. An interval that "
+                     "holds ½ leaves open which one is better."}};
+  ReportTable table{.caption = "P(X > Y), final scores.",
+                    .columns = {"environment", "X", "Y", "P(X > Y)", "95 %"},
+                    .rows = {}};
+  IntervalFigure figure{.name = "improvement",
+                        .caption =
+                            "Probability that X has the larger final score, with 95 % "
+                            "stratified bootstrap intervals.",
+                        .title = "X over Y",
+                        .x_label = "P(X > Y)",
+                        .rows = {},
+                        .reference = 0.5};
+  std::string csv = "env,x,y,probability,low,high\n";
+  const std::string drawn = report.HasShared()     ? "all"
+                            : improvements.empty() ? ""
+                                                   : improvements.front().env;
+  for (const Improvement& pair : improvements) {
+    const std::string &x = report.labels[pair.x], &y = report.labels[pair.y];
+    table.rows.push_back(
+        {pair.env, x, y, fmt::format("{:.2f}", pair.probability),
+         pair.interval ? fmt::format("[{:.2f}, {:.2f}]", pair.interval->low, pair.interval->high)
+                       : ""});
+    csv += CsvLine().Text(pair.env).Text(x).Text(y).Number(pair.probability).Range(pair.interval);
+    if (pair.env == drawn) {
+      figure.rows.push_back(
+          {fmt::format("{} > {}", x, y), pair.probability, pair.interval, pair.x});
+    }
+  }
+  if (!figure.rows.empty() && figure.rows.size() <= 30) {
+    figure.caption += drawn == "all" ? " All environments together." : fmt::format(" {}.", drawn);
+    section.figures.push_back(Draw(figure));
+  }
+  section.tables.push_back(std::move(table));
+  report.AddCsv("improvement", csv);
+  report.content.sections.push_back(std::move(section));
+}
+
+void AddProfiles(Report& report) {
+  if (!report.HasShared()) return;
+  double largest = 0, smallest = 0;
+  for (std::size_t v = 0; v < report.labels.size(); ++v) {
+    for (const auto& task : SharedScores(report.comparison, v, kFinal.field)) {
+      largest = std::max(largest, std::ranges::max(task));
+      smallest = std::min(smallest, std::ranges::min(task));
+    }
+  }
+  std::vector<double> thresholds;
+  for (int i = 0; i < kProfilePoints; ++i) {
+    thresholds.push_back(smallest + (largest - smallest) * i / (kProfilePoints - 1));
+  }
+  LineFigure figure{
+      .name = "profile",
+      .caption = fmt::format("Performance profile: the share of runs whose final score is above a "
+                             "threshold, with 95 % stratified bootstrap intervals. Scores are {}.",
+                             ScaleText(report)),
+      .title = "Performance profile",
+      .x_label = "threshold (normalised score)",
+      .y_label = "share of runs above it",
+      .lines = {},
+      .extra = "set yrange [0:1]\n"};
+  std::string csv = "variant,threshold,share,low,high\n";
+  for (std::size_t v = 0; v < report.labels.size(); ++v) {
+    const TaskScores scores = SharedScores(report.comparison, v, kFinal.field);
+    const std::vector<double> shares = PerformanceProfile(scores, thresholds);
+    const std::vector<Interval> intervals = PerformanceProfileIntervals(scores, thresholds);
+    FigureLine& line =
+        figure.lines.emplace_back(FigureLine{.label = report.labels[v], .style = v, .points = {}});
+    for (std::size_t i = 0; i < thresholds.size(); ++i) {
+      line.points.push_back({thresholds[i], shares[i], intervals[i]});
+      csv += CsvLine()
+                 .Text(report.labels[v])
+                 .Number(thresholds[i])
+                 .Number(shares[i])
+                 .Range(intervals[i]);
+    }
+  }
+  report.AddCsv("profiles", csv);
+  report.content.sections.push_back(
+      {.id = "profiles",
+       .title = "Performance profiles",
+       .paragraphs = {"A curve that lies above another everywhere belongs to the better variant; "
+                      "where curves cross, the answer depends on what counts."},
+       .figures = {Draw(figure)}});
+}
+
+}  // namespace stableaa

@@ -1,0 +1,92 @@
+// What a reader should know first: who is ahead where, and whether that can be told.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stableaa/experiment/report_parts.h"
+
+namespace stableaa {
+namespace {
+
+constexpr std::size_t kFewRuns = 5;  // below which intervals say little
+
+// "IQM 8.1 [7.2, 8.9]"
+struct Ranked {
+  std::string label;
+  Estimate estimate;
+};
+
+std::string Verdict(const std::string& where, std::vector<Ranked> ranked) {
+  std::ranges::stable_sort(ranked, std::ranges::greater{},
+                           [](const Ranked& one) { return one.estimate.iqm; });
+  const Ranked& best = ranked.front();
+  std::vector<std::string> overlapping, apart, unknown;
+  for (std::size_t i = 1; i < ranked.size(); ++i) {
+    const std::optional<Interval>&ours = best.estimate.interval, &its = ranked[i].estimate.interval;
+    const std::string shown =
+        fmt::format("{} ({})", ranked[i].label, ShownEstimate(ranked[i].estimate));
+    if (!ours || !its) {
+      unknown.push_back(shown);
+    } else {
+      (its->high < ours->low ? apart : overlapping).push_back(shown);
+    }
+  }
+  std::string text = fmt::format("{}: {} has the largest final score, {}", where, best.label,
+                                 ShownEstimate(best.estimate));
+  if (!apart.empty()) text += fmt::format("; its interval lies above that of {}", Joined(apart));
+  if (!overlapping.empty()) text += fmt::format("; it overlaps that of {}", Joined(overlapping));
+  if (!unknown.empty()) {
+    text += fmt::format("; behind it {}, too few runs for intervals", Joined(unknown));
+  }
+  return text + ".";
+}
+
+}  // namespace
+
+void AddSummary(Report& report, const std::vector<FailedRun>& failed) {
+  std::vector<std::string>& summary = report.content.summary;
+  const Comparison& comparison = report.comparison;
+  summary.push_back(fmt::format("{} in {}, {}{}.", Plural(report.records.size(), "run"),
+                                Plural(comparison.environments.size(), "environment"),
+                                Plural(comparison.variants.size(), "variant"),
+                                comparison.left_out.empty() && failed.empty()
+                                    ? std::string()
+                                    : fmt::format("; {} left out, {} failed (see what was run)",
+                                                  comparison.left_out.size(), failed.size())));
+  if (comparison.variants.size() < 2) return;
+  if (report.HasShared()) {
+    std::vector<Ranked> ranked;
+    for (std::size_t v = 0; v < report.labels.size(); ++v) {
+      ranked.push_back({report.labels[v], EstimateOf(SharedScores(comparison, v, kFinal.field))});
+    }
+    summary.push_back(
+        Verdict(fmt::format("All {} environments, normalised", comparison.shared.size()),
+                std::move(ranked)));
+  }
+  for (const EnvironmentResults& results : comparison.environments) {
+    if (results.variants.size() < 2) continue;
+    std::vector<Ranked> ranked;
+    for (const VariantRuns& runs : results.variants) {
+      ranked.push_back({report.labels[runs.variant], EstimateOf({runs.Values(kFinal.field)})});
+    }
+    summary.push_back(Verdict(results.env, std::move(ranked)));
+  }
+  std::size_t fewest = kFewRuns;
+  for (const EnvironmentResults& results : comparison.environments) {
+    for (const VariantRuns& runs : results.variants) fewest = std::min(fewest, runs.runs.size());
+  }
+  if (fewest < kFewRuns) {
+    summary.push_back(fmt::format(
+        "Brackets are 95 % bootstrap intervals of the IQM. With {} a variant they are hardly more "
+        "than the range of what was seen.",
+        Plural(fewest, "run")));
+  }
+}
+
+}  // namespace stableaa
