@@ -9,7 +9,7 @@
 
 namespace stableaa {
 
-// Text without a line end, in quotes if it needs them.
+// In quotes if it needs them. SplitLine reads text without line ends back.
 std::string TextCell(std::string_view text);
 // 17 significant digits; nothing for NaN.
 std::string NumberCell(double number);

@@ -165,6 +165,9 @@ void Conclude(const SweepFlags& flags, const Sweep& sweep, const SweepOptions& o
 }
 
 void RunSweep(const SweepFlags& flags) {
+  if (flags.out && flags.out->empty()) {
+    throw BadInput("--out: expected a directory, found an empty name");
+  }
   const InterruptGuard interrupt;
   Suite suite = ReadSuite(flags.suite);
   if (flags.threads) suite.SetThreads(*flags.threads);

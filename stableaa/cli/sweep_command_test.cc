@@ -292,6 +292,7 @@ TEST_F(SweepCommand, WhatIsWrongIsToldBeforeAnythingIsMade) {
   ExpectWords(refused({Path("wrong.toml"), "--threads", "2000"}), {"--threads"});
   ExpectWords(refused({}), {"SUITE"});
   ExpectUnchanged(folder_.path(), before);
+  ExpectWords(ExpectError(Sweeping({WriteSuite({}), "--out", ""}).Wait(), 2), {"an empty name"});
 }
 
 // ---- What is there already ----

@@ -15,7 +15,6 @@
 
 #include "stableaa/base/csv_cells.h"
 #include "stableaa/base/error.h"
-#include "stableaa/base/median.h"
 #include "stableaa/base/moments.h"
 #include "stableaa/base/nearest_name.h"
 #include "stableaa/experiment/atari_scores.h"
@@ -26,7 +25,6 @@ namespace {
 // Bootstrap intervals are computed at each; more could not be told apart in a figure.
 constexpr std::size_t kMostSteps = 100;
 constexpr double kFinalShare = 0.9;
-constexpr double kNearlyThere = 0.9;
 constexpr double kThresholdShare = 0.75;
 
 constexpr auto kKeysOfNoMethod = std::to_array<std::string_view>(
@@ -95,49 +93,51 @@ struct Candidate {
 
 std::int64_t LastStep(const RunRecord& record) { return record.evaluations.back().step; }
 
-// Of runs with one seed that stand for the same, the one that has come farthest stays.
-void LeaveOutRepeated(std::vector<Candidate>& candidates, std::vector<LeftOutRun>& left_out) {
-  std::map<std::pair<std::size_t, std::uint64_t>, Candidate> kept;
-  for (const Candidate& candidate : candidates) {
-    const auto [place, is_new] =
-        kept.try_emplace({candidate.variant, candidate.record->options.train.seed}, candidate);
-    if (is_new) continue;
-    Candidate other = candidate;
-    if (other.record->step > place->second.record->step) std::swap(other, place->second);
-    left_out.push_back({other.record, fmt::format("repeats {}, configuration and seed",
-                                                  place->second.record->directory.string())});
-  }
-  candidates.clear();
-  for (const auto& [key, candidate] : kept) candidates.push_back(candidate);
-}
-
-void LeaveOut(std::vector<Candidate>& candidates, std::vector<LeftOutRun>& left_out,
-              const std::function<std::string(const RunRecord&)>& why_not) {
+// Leaves out those that `why_not` has an answer for.
+void LeaveOut(std::vector<Candidate>& candidates, Comparison& comparison,
+              const std::function<std::string(const Candidate&)>& why_not) {
   std::erase_if(candidates, [&](const Candidate& candidate) {
-    const std::string why = why_not(*candidate.record);
-    if (!why.empty()) left_out.push_back({candidate.record, why});
-    return !why.empty();
+    const std::string why = why_not(candidate);
+    if (why.empty()) return false;
+    comparison.left_out.push_back(
+        {candidate.record, comparison.variants[candidate.variant].Label(), why});
+    return true;
   });
 }
 
-// The smallest of the variants' farthest evaluations; less where a run whose evaluations fall on
-// other steps nearly reaches it.
-std::int64_t ComparedStep(const std::vector<Candidate>& candidates) {
-  std::map<std::size_t, std::int64_t> farthest;
+// Of runs with one seed that stand for the same, the one with the latest evaluation stays.
+void LeaveOutRepeated(std::vector<Candidate>& candidates, Comparison& comparison) {
+  std::map<std::pair<std::size_t, std::uint64_t>, const RunRecord*> kept;
+  const auto kept_for = [&kept](const Candidate& candidate) -> const RunRecord*& {
+    return kept[{candidate.variant, candidate.record->options.train.seed}];
+  };
   for (const Candidate& candidate : candidates) {
-    std::int64_t& step = farthest[candidate.variant];
-    step = std::max(step, LastStep(*candidate.record));
+    const RunRecord*& best = kept_for(candidate);
+    if (best == nullptr || LastStep(*candidate.record) > LastStep(*best)) best = candidate.record;
   }
-  std::int64_t smallest = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [variant, step] : farthest) smallest = std::min(smallest, step);
-  std::int64_t last = smallest;
+  LeaveOut(candidates, comparison, [&](const Candidate& candidate) {
+    const RunRecord* const other = kept_for(candidate);
+    return candidate.record == other
+               ? std::string()
+               : fmt::format("repeats {}, configuration and seed", other->directory.string());
+  });
+}
+
+std::int64_t ComparedStep(const std::vector<Candidate>& candidates) {
+  std::map<std::size_t, std::int64_t> ended, farthest;  // by variant
   for (const Candidate& candidate : candidates) {
     const std::int64_t step = LastStep(*candidate.record);
-    if (static_cast<double>(step) >= kNearlyThere * static_cast<double>(smallest)) {
-      last = std::min(last, step);
-    }
+    farthest[candidate.variant] = std::max(farthest[candidate.variant], step);
+    if (!candidate.record->ended()) continue;
+    const auto [place, is_new] = ended.try_emplace(candidate.variant, step);
+    place->second = std::min(place->second, step);
   }
-  return last;
+  std::int64_t smallest = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [variant, step] : farthest) {
+    const auto of_ended = ended.find(variant);
+    smallest = std::min(smallest, of_ended == ended.end() ? step : of_ended->second);
+  }
+  return smallest;
 }
 
 // Those of the run with the fewest that all curves cover, thinned out if they are very many.
@@ -169,6 +169,16 @@ std::span<const CurvePoint> UpTo(const Curve& curve, std::int64_t last) {
   return {curve.begin(), end};
 }
 
+// From the first to the last of the steps, with the values there.
+Curve Between(const Curve& curve, const std::vector<std::int64_t>& steps) {
+  Curve part = {{steps.front(), ValueAt(curve, steps.front())}};
+  for (const CurvePoint& point : curve) {
+    if (point.step > steps.front() && point.step < steps.back()) part.push_back(point);
+  }
+  if (steps.size() > 1) part.push_back({steps.back(), ValueAt(curve, steps.back())});
+  return part;
+}
+
 ComparedRun MakeComparedRun(const RunRecord& record, const std::vector<std::int64_t>& steps) {
   ComparedRun run{.record = &record};
   for (const std::int64_t step : steps) run.returns.push_back(ValueAt(record.evaluations, step));
@@ -183,7 +193,7 @@ ComparedRun MakeComparedRun(const RunRecord& record, const std::vector<std::int6
     }
   }
   run.final = MomentsOf(late).mean;
-  run.area = MeanHeight(curve);
+  run.area = MeanHeight(Between(record.evaluations, steps));
   return run;
 }
 
@@ -211,17 +221,24 @@ Scale ScaleOf(const EnvironmentResults& results) {
   return scale;
 }
 
-double ThresholdOf(const EnvironmentResults& results, const ComparisonOptions& options) {
+struct Threshold {
+  double value = 0;
+  std::string source;
+};
+
+Threshold ThresholdOf(const EnvironmentResults& results, const ComparisonOptions& options) {
   if (const auto given = options.thresholds.find(results.env); given != options.thresholds.end()) {
-    return given->second;
+    return {given->second, "as given"};
   }
-  if (results.env == "classic/cartpole") return 475;
-  if (results.scale.kind == Scale::Kind::kHuman) return results.scale.high;
+  if (results.env == "classic/cartpole") return {475, "where Gymnasium calls it solved"};
+  if (results.scale.kind == Scale::Kind::kHuman) return {results.scale.high, "a person's score"};
   double best = -std::numeric_limits<double>::infinity();
   for (const VariantRuns& variant : results.variants) {
     best = std::max(best, MomentsOf(variant.Values(&ComparedRun::final)).mean);
   }
-  return results.scale.low + kThresholdShare * (best - results.scale.low);
+  return {
+      results.scale.low + kThresholdShare * (best - results.scale.low),
+      "three quarters of the way from the smallest evaluation to the best variant's final mean"};
 }
 
 EnvironmentResults MakeResults(const std::string& env, const std::vector<Candidate>& candidates,
@@ -237,11 +254,12 @@ EnvironmentResults MakeResults(const std::string& env, const std::vector<Candida
     results.variants.push_back({variant, std::move(its_runs)});
   }
   results.scale = ScaleOf(results);
-  results.threshold = ThresholdOf(results, options);
+  const Threshold threshold = ThresholdOf(results, options);
+  results.threshold = threshold.value;
+  results.threshold_source = threshold.source;
   for (VariantRuns& variant : results.variants) {
     for (ComparedRun& run : variant.runs) {
-      run.steps_to_threshold =
-          StepsToThreshold(UpTo(run.record->evaluations, last), results.threshold);
+      run.steps_to_threshold = StepsToThreshold(run.record->evaluations, results.threshold);
     }
   }
   return results;
@@ -249,17 +267,23 @@ EnvironmentResults MakeResults(const std::string& env, const std::vector<Candida
 
 void AddEnvironment(const std::string& env, std::vector<Candidate> candidates,
                     const ComparisonOptions& options, Comparison& comparison) {
-  LeaveOutRepeated(candidates, comparison.left_out);
-  LeaveOut(candidates, comparison.left_out, [](const RunRecord& record) {
-    if (record.diverged) return fmt::format("diverged after step {}", record.step);
-    return std::string(record.evaluations.empty() ? "has no evaluation yet" : "");
+  LeaveOut(candidates, comparison, [](const Candidate& candidate) {
+    if (candidate.record->diverged)
+      return fmt::format("diverged after step {}", candidate.record->step);
+    return std::string(candidate.record->evaluations.empty() ? "has no evaluation yet" : "");
   });
+  LeaveOutRepeated(candidates, comparison);
   if (candidates.empty()) return;
   const std::int64_t last = ComparedStep(candidates);
-  LeaveOut(candidates, comparison.left_out, [last](const RunRecord& record) {
-    return LastStep(record) >= last
-               ? std::string()
-               : fmt::format("evaluated up to step {}, compared at {}", LastStep(record), last);
+  LeaveOut(candidates, comparison, [last](const Candidate& candidate) {
+    const Curve& evaluations = candidate.record->evaluations;
+    if (evaluations.back().step < last) {
+      return fmt::format("evaluated up to step {}, compared at {}", evaluations.back().step, last);
+    }
+    return evaluations.front().step > last
+               ? fmt::format("first evaluated in step {}, compared at {}", evaluations.front().step,
+                             last)
+               : std::string();
   });
   comparison.environments.push_back(MakeResults(env, candidates, last, options));
 }
@@ -387,7 +411,8 @@ bool HasSpread(const TaskScores& scores) {
 double MedianScore(const TaskScores& scores) {
   std::vector<double> all;
   for (const std::vector<double>& task : scores) all.insert(all.end(), task.begin(), task.end());
-  return Median(all);
+  std::ranges::sort(all);
+  return (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
 }
 
 double ReturnAfter(const std::vector<std::int64_t>& steps, const std::vector<double>& returns,

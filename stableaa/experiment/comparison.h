@@ -1,11 +1,11 @@
 // Runs put side by side: by environment, and in each environment by variant, which is a preset with
 // the values of those keys in which runs of that preset differ.
 //
-// All runs of an environment are compared up to one step, the last that every variant has an
-// evaluation for with at least one run (or up to a tenth before it, where runs are evaluated at
-// different steps); runs that have not come so far are left out, and it is said which and why.
-// Their curves are brought onto the evaluations of the run that has the fewest, by straight lines
-// between points. Nothing is smoothed.
+// All runs of an environment are compared up to one step: the smallest last evaluation of the runs
+// that have ended, or, where no run of a variant has, the farthest of that variant's. Runs that
+// have not come so far are left out, and it is said which and why. Their curves are brought onto
+// the evaluations of the run that has the fewest, by straight lines between points. Nothing is
+// smoothed.
 #ifndef STABLEAA_EXPERIMENT_COMPARISON_H_
 #define STABLEAA_EXPERIMENT_COMPARISON_H_
 
@@ -62,8 +62,9 @@ struct Scale {
 
 struct EnvironmentResults {
   std::string env;
-  std::vector<std::int64_t> steps;  // where the curves are compared; at least one
-  double threshold = 0;             // for steps_to_threshold
+  std::vector<std::int64_t> steps;    // where the curves are compared; at least one
+  double threshold = 0;               // for steps_to_threshold
+  std::string threshold_source = {};  // "as given", "a person's score", ...
   Scale scale = {};
   std::vector<VariantRuns> variants = {};  // by number of the variant; those that have runs here
 
@@ -72,6 +73,7 @@ struct EnvironmentResults {
 
 struct LeftOutRun {
   const RunRecord* record = nullptr;
+  std::string variant;  // its label
   std::string why;
 };
 

@@ -98,8 +98,11 @@ TEST(Compare, EndsAtTheLastStepThatEveryVariantHas) {
 
 TEST(Compare, BringsCurvesOntoTheEvaluationsOfTheRunThatHasTheFewest) {
   const std::vector<RunRecord> records = {
-      Make({.seed = 1, .returns = {0, 10, 20, 30, 40, 50}}),
-      Make({.seed = 2, .returns = {5, 8}, .interval = 28, .settings = {"eval.interval_steps=28"}})};
+      Make({.seed = 1, .returns = {0, 10, 20, 30, 40, 50}, .settings = {"train.steps=60"}}),
+      Make({.seed = 2,
+            .returns = {5, 8},
+            .interval = 28,
+            .settings = {"eval.interval_steps=28", "train.steps=56"}})};
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps, (std::vector<std::int64_t>{28, 56}));
   EXPECT_EQ(results.variants[0].runs[0].returns, (std::vector<double>{18, 46}));
@@ -137,6 +140,49 @@ TEST(Compare, RefusesAThresholdForWhatNobodyPlayed) {
                  "a threshold for 'minatar/breakuot', which no run has; did you mean "
                  "'minatar/breakout'?");
   }
+}
+
+TEST(Compare, LeavesOutNoRunThatHasEnded) {
+  std::vector<RunRecord> records = {
+      Make({.seed = 1, .returns = {1, 2, 3, 4}, .settings = {"train.steps=40"}}),
+      Make({.seed = 2, .returns = {1, 2}}), Make({.seed = 3, .returns = {1}}),
+      Make({.preset = "raa", .seed = 1, .returns = {7, 8, 9}})};
+  records[1].ended_early = true;  // as a suite's stop rule asks for
+  const Comparison comparison = Compare(records, {.thresholds = {{"minatar/breakout", 4}}});
+  const EnvironmentResults& results = comparison.environments.at(0);
+  EXPECT_EQ(results.steps.back(), 20);
+  EXPECT_EQ(results.variants[0].runs.size(), 2U);
+  EXPECT_EQ(results.variants[0].runs[0].steps_to_threshold, 40) << "of the whole run";
+  ASSERT_EQ(comparison.left_out.size(), 1U);
+  EXPECT_EQ(comparison.left_out[0].variant, "dueling-dqn");
+}
+
+TEST(Compare, LeavesOutRunsThatAreFirstEvaluatedLater) {
+  const std::vector<RunRecord> records = {
+      Make({.returns = {1}, .settings = {"train.steps=10"}}),
+      Make({.preset = "raa", .returns = {5}, .interval = 100, .settings = {"train.steps=100"}})};
+  const Comparison comparison = Compare(records);
+  ASSERT_EQ(comparison.left_out.size(), 1U);
+  EXPECT_EQ(comparison.left_out[0].why, "first evaluated in step 100, compared at 10");
+  EXPECT_EQ(Labels(comparison), std::vector<std::string>{"dueling-dqn"});
+}
+
+TEST(Compare, TakesAreasOverTheSameSteps) {
+  const std::vector<RunRecord> records = {
+      Make({.seed = 1, .returns = {0, 10, 20, 30}, .settings = {"train.steps=40"}}),
+      Make({.seed = 2, .returns = {10, 30}, .interval = 20, .settings = {"train.steps=40"}})};
+  const EnvironmentResults results = Compare(records).environments.at(0);
+  EXPECT_EQ(results.steps, (std::vector<std::int64_t>{20, 40}));
+  EXPECT_EQ(results.variants[0].runs[0].area, 20);
+  EXPECT_EQ(results.variants[0].runs[1].area, 20);
+}
+
+TEST(Compare, ADivergedRunDoesNotTakeTheSeedOfAGoodOne) {
+  const std::vector<RunRecord> records = {Make({.returns = {1, 2}}),
+                                          Make({.returns = {1, 2, 3}, .diverged = true})};
+  const Comparison comparison = Compare(records);
+  ASSERT_EQ(comparison.environments.size(), 1U);
+  EXPECT_EQ(comparison.environments[0].variants[0].runs[0].record, &records[0]);
 }
 
 TEST(Compare, KeepsTheFartherOfTwoRunsWithOneSeed) {
@@ -202,6 +248,11 @@ TEST(Estimates, HaveNoIntervalForSingleRuns) {
   ASSERT_TRUE(three.interval);
   EXPECT_LE(three.interval->low, 3);
   EXPECT_GE(three.interval->high, 3);
+}
+
+TEST(Estimates, MedianIsTheMeanOfTheMiddleTwo) {
+  EXPECT_EQ(MedianOf({{1, 8, 4, 2}}).median, 3);
+  EXPECT_EQ(MedianOf({{1, 2, kInfinity, kInfinity}}).median, kInfinity);
 }
 
 TEST(Estimates, MedianOfStepsIsInfiniteWhereHalfOfTheRunsNeverArrive) {

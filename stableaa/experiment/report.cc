@@ -1,9 +1,11 @@
 #include "stableaa/experiment/report.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,6 +14,7 @@
 #include <utility>
 
 #include "stableaa/base/atomic_file.h"
+#include "stableaa/base/descriptor.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/gnuplot.h"
 #include "stableaa/base/plain_text.h"
@@ -34,35 +37,57 @@ struct Found {
   std::vector<FailedRun> failed;
 };
 
-// Runs that a sweep has given up; nothing for a folder without its notes.
-std::vector<FailedRun> FailuresOfSweep(const fs::path& directory) {
-  std::vector<FailedRun> failed;
+// What a sweep notes about its runs; nothing for a folder without its notes.
+struct NotedRun {
+  fs::path directory;
+  std::string status, message;
+};
+
+std::vector<NotedRun> NotesOfSweep(const fs::path& folder) {
+  std::vector<NotedRun> notes;
   std::error_code error;
-  const fs::path notes = directory / "sweep.json";
-  if (!fs::is_regular_file(notes, error)) return failed;
-  const auto json = nlohmann::json::parse(ReadTextFile(notes, kLargestSuiteFile), nullptr,
+  const fs::path file = folder / "sweep.json";
+  if (!fs::is_regular_file(file, error)) return notes;
+  const auto json = nlohmann::json::parse(ReadTextFile(file, kLargestSuiteFile), nullptr,
                                           /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) return failed;
+  if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) return notes;
   const auto text = [](const nlohmann::json& run, const char* key) {
     return run.is_object() && run.contains(key) && run[key].is_string()
                ? run[key].get<std::string>()
                : std::string();
   };
   for (const nlohmann::json& run : json["runs"]) {
-    if (text(run, "status") != "failed") continue;
-    failed.push_back({(directory / text(run, "name")).string(), text(run, "message")});
+    const fs::path name = text(run, "name");
+    if (name.empty() || name != name.filename()) continue;
+    notes.push_back({folder / name, text(run, "status"), Shorten(text(run, "message"), 500)});
   }
-  return failed;
+  return notes;
+}
+
+// Runs that ended early are told so; those that failed and have not been completed since are
+// listed.
+void ApplyNotes(const std::vector<NotedRun>& notes, Found& found) {
+  for (const NotedRun& note : notes) {
+    const auto record = std::ranges::find_if(found.records, [&note](const RunRecord& run) {
+      return run.directory.lexically_normal() == note.directory.lexically_normal();
+    });
+    const bool is_read = record != found.records.end();
+    if (is_read && note.status == "done") record->ended_early = !record->complete();
+    if (note.status == "failed" && !(is_read && record->complete())) {
+      found.failed.push_back({note.directory.string(), note.message});
+    }
+  }
 }
 
 Found ReadAll(const std::vector<fs::path>& directories) {
   Found found;
-  std::set<fs::path> seen;
+  std::set<fs::path> seen, folders;
   for (const fs::path& directory : directories) {
-    std::ranges::move(FailuresOfSweep(directory), std::back_inserter(found.failed));
+    folders.insert(directory.lexically_normal());
     for (const fs::path& path : FindRuns(directory)) {
       std::error_code error;
       if (!seen.insert(fs::weakly_canonical(path, error)).second) continue;
+      folders.insert(path.lexically_normal().parent_path());
       try {
         found.records.push_back(ReadRun(path));
       } catch (const Error& failure) {
@@ -74,6 +99,7 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   if (found.records.empty()) {
     throw BadInput(fmt::format("no run can be read; the first: {}", found.failed.front().why));
   }
+  for (const fs::path& folder : folders) ApplyNotes(NotesOfSweep(folder), found);
   return found;
 }
 
@@ -132,6 +158,14 @@ void RequireRoomFor(const fs::path& out) {
         fmt::format("expected a new directory or a former report for the report, found {}: {}",
                     what, out.string()));
   };
+  if (out.empty()) throw BadInput("expected a directory for the report, found an empty name");
+  for (fs::path above = fs::weakly_canonical(out, error); above != above.root_path();
+       above = above.parent_path()) {
+    if (fs::is_regular_file(above / "config.toml", error) &&
+        fs::is_directory(above / "checkpoint", error)) {
+      refuse(fmt::format("a place in the run {}", above.string()));
+    }
+  }
   if (!fs::exists(out, error)) return;
   if (!fs::is_directory(out, error)) refuse("a file");
   if (fs::is_empty(out, error)) return;
@@ -164,6 +198,16 @@ void MakeFolder(const fs::path& folder) {
     throw BadInput(
         fmt::format("cannot make the directory '{}': {}", folder.string(), error.message()));
   }
+}
+
+// Held while it lives, so that two reports do not mix.
+Descriptor Lock(const fs::path& out) {
+  Descriptor lock(open(out.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock.is_open()) throw SystemError(fmt::format("cannot open {}", out.string()), errno);
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    throw WorkFailed(fmt::format("{} is being written by another process", out.string()));
+  }
+  return lock;
 }
 
 // The SVG of each, by name.
@@ -208,6 +252,7 @@ ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& pr
 
   MakeFolder(options.out / "figures");
   MakeFolder(options.out / "tables");
+  const Descriptor lock = Lock(options.out);
   const auto svg = DrawFigures(content, options.out / "figures", progress);
   for (const ReportCsv& csv : content.csv_files) {
     WriteFile(options.out / "tables" / (csv.name + ".csv"), csv.text);

@@ -16,6 +16,7 @@ namespace stableaa {
 namespace {
 
 constexpr int kSharedPoints = 50;
+constexpr std::size_t kMostBands = 6;  // more would hide each other
 
 struct EstimatedCurve {
   std::size_t variant = 0;
@@ -46,8 +47,9 @@ std::vector<FigureLine> CurveLines(const Report& report, const std::vector<Estim
         FigureLine{.label = report.labels[curve.variant], .style = curve.variant, .points = {}});
     for (std::size_t i = 0; i < x.size(); ++i) {
       const Estimate& estimate = curve.points[i];
-      line.points.push_back({x[i], iqm ? estimate.iqm : estimate.mean,
-                             iqm ? estimate.interval : DeviationBand(estimate)});
+      line.points.push_back({x[i], iqm ? estimate.iqm : estimate.mean});
+      if (curves.size() > kMostBands) continue;
+      line.points.back().interval = iqm ? estimate.interval : DeviationBand(estimate);
     }
   }
   return lines;
@@ -93,11 +95,11 @@ void AddSharedFigures(const Report& report, const std::vector<double>& shares,
   for (const bool iqm : {false, true}) {
     section.figures.push_back(Draw(LineFigure{
         .name = iqm ? "curve-iqm-all" : "curve-mean-all",
-        .caption = fmt::format("All {} environments together: {}. Returns are {}.",
-                               report.comparison.shared.size(),
-                               iqm ? "interquartile mean and its 95 % stratified bootstrap interval"
-                                   : "mean ± standard deviation over runs and environments",
-                               ScaleText(report)),
+        .caption = fmt::format(
+            "All {} environments together: {}. Returns are {}.", report.comparison.shared.size(),
+            iqm ? "interquartile mean, " + SharedIntervalText(report)
+                : std::string("mean ± standard deviation over runs and environments"),
+            ScaleText(report)),
         .title = fmt::format("{} environments", report.comparison.shared.size()),
         .x_label = "% of the steps compared",
         .y_label = iqm ? "normalised return, IQM" : "normalised return",
@@ -109,6 +111,12 @@ void AddSharedFigures(const Report& report, const std::vector<double>& shares,
 
 void AddCurves(Report& report) {
   ReportSection section{.id = "curves", .title = "Learning curves"};
+  if (report.labels.size() > kMostBands) {
+    section.paragraphs.push_back(
+        "Figures of more than six variants have no bands, which would hide each other; curves.csv "
+        "has "
+        "them.");
+  }
   std::string csv = fmt::format("env,variant,step,{}\n", kEstimateColumns);
   if (report.HasShared()) {
     std::vector<double> shares;

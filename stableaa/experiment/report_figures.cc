@@ -12,7 +12,7 @@ namespace {
 // Small, so that letters stay readable where a phone shrinks the picture.
 constexpr int kWidth = 520;
 constexpr int kHeight = 360;
-constexpr int kLegendLine = 18;
+constexpr int kLegendLine = 19;
 constexpr std::size_t kFewPoints = 3;  // that a line alone would hide
 
 // From gnuplot's dash types: solid, then those that differ most.
@@ -98,7 +98,7 @@ int LegendColumns(const std::vector<FigureLine>& lines) {
 
 int LegendHeight(const std::vector<FigureLine>& lines) {
   const int columns = LegendColumns(lines);
-  return kLegendLine * ((static_cast<int>(lines.size()) + columns - 1) / columns);
+  return 10 + kLegendLine * ((static_cast<int>(lines.size()) + columns - 1) / columns);
 }
 
 }  // namespace

@@ -64,6 +64,18 @@ std::string ScaleText(const Report& report) {
   return kinds.contains(Scale::Kind::kHuman) ? human : range;
 }
 
+bool SharedHaveIntervals(const Report& report) {
+  return std::ranges::all_of(report.comparison.shared, [&report](std::size_t e) {
+    return std::ranges::all_of(report.comparison.environments[e].variants,
+                               [](const VariantRuns& variant) { return variant.runs.size() > 1; });
+  });
+}
+
+std::string SharedIntervalText(const Report& report) {
+  return SharedHaveIntervals(report) ? "with 95 % stratified bootstrap intervals"
+                                     : "without intervals, for which there are too few runs";
+}
+
 std::string RunsText(const EnvironmentResults& results) {
   std::set<std::size_t> counts;
   for (const VariantRuns& variant : results.variants) counts.insert(variant.runs.size());

@@ -66,6 +66,10 @@ std::string ShownEstimate(const Estimate& estimate);
 std::string ShownMean(const Estimate& estimate);
 // How the scores of all environments together are normalised.
 std::string ScaleText(const Report& report);
+// True if every variant has more than one run in every shared environment.
+bool SharedHaveIntervals(const Report& report);
+// "with 95 % stratified bootstrap intervals", or that there are too few runs for them.
+std::string SharedIntervalText(const Report& report);
 // "3 runs each"
 std::string RunsText(const EnvironmentResults& results);
 // True if a variant has more than one run.

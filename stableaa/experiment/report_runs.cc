@@ -141,6 +141,7 @@ std::map<const RunRecord*, std::string> LabelsOfRuns(const Report& report) {
       for (const ComparedRun& run : runs.runs) labels[run.record] = report.labels[runs.variant];
     }
   }
+  for (const LeftOutRun& run : report.comparison.left_out) labels[run.record] = run.variant;
   return labels;
 }
 
@@ -230,9 +231,10 @@ void AddMethod(Report& report) {
        .title = "How the numbers are made",
        .paragraphs = {
            "One point of a curve is one evaluation: whole games with the weights of that step, in "
-           "environments of their own. Runs of an environment are compared up to the last step "
-           "that "
-           "every variant has an evaluation for; runs that have not come so far are left out, and "
+           "environments of their own. Runs of an environment are compared up to one step: the "
+           "smallest last evaluation of the runs that have ended or, where no run of a variant "
+           "has, "
+           "the farthest of that variant's; runs that have not come so far are left out, and "
            "listed. Curves are brought onto common steps by straight lines. Nothing is smoothed.",
            "IQM is the interquartile mean: the mean without the lowest and the highest quarter of "
            "the runs (of up to three runs, the mean). Intervals are 95 % percentile intervals of a "

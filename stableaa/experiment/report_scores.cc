@@ -28,12 +28,14 @@ std::string ThresholdCell(const VariantRuns& variant) {
 }
 
 ReportTable ScoreTable(const Report& report, const EnvironmentResults& results) {
-  ReportTable table{.caption = fmt::format("{}, {}, compared at step {}.", results.env,
-                                           RunsText(results), results.steps.back()),
-                    .columns = {"variant", "final, IQM [95 %]", "final, mean ± std",
-                                "best, IQM [95 %]", "area, IQM [95 %]",
-                                fmt::format("steps to {} (runs)", ShownNumber(results.threshold))},
-                    .rows = {}};
+  ReportTable table{
+      .caption = fmt::format("{}, {}, compared at step {}. The return to reach: {}, {}.",
+                             results.env, RunsText(results), results.steps.back(),
+                             ShownNumber(results.threshold), results.threshold_source),
+      .columns = {"variant", "final, IQM [95 %]", "final, mean ± std", "best, IQM [95 %]",
+                  "area, IQM [95 %]",
+                  fmt::format("steps to {} (runs)", ShownNumber(results.threshold))},
+      .rows = {}};
   for (const VariantRuns& variant : results.variants) {
     const Estimate final = EstimateOf({variant.Values(kFinal.field)});
     table.rows.push_back({report.labels[variant.variant], ShownEstimate(final), ShownMean(final),
@@ -104,9 +106,10 @@ void AddScoreFigure(const Report& report, ReportSection& section) {
   if (!report.HasShared()) return;
   IntervalFigure figure{
       .name = "final-all",
-      .caption = fmt::format("Final scores over all {} environments: interquartile mean and 95 % "
-                             "stratified bootstrap interval. Scores are {}.",
-                             report.comparison.shared.size(), ScaleText(report)),
+      .caption = fmt::format(
+          "Final scores over all {} environments: interquartile mean, {}. Scores "
+          "are {}.",
+          report.comparison.shared.size(), SharedIntervalText(report), ScaleText(report)),
       .title = "Final score",
       .x_label = "normalised score, IQM",
       .rows = {}};
@@ -199,14 +202,15 @@ void AddImprovements(Report& report) {
   ReportTable table{.caption = "P(X > Y), final scores.",
                     .columns = {"environment", "X", "Y", "P(X > Y)", "95 %"},
                     .rows = {}};
-  IntervalFigure figure{.name = "improvement",
-                        .caption =
-                            "Probability that X has the larger final score, with 95 % "
-                            "stratified bootstrap intervals.",
-                        .title = "X over Y",
-                        .x_label = "P(X > Y)",
-                        .rows = {},
-                        .reference = 0.5};
+  IntervalFigure figure{
+      .name = "improvement",
+      .caption =
+          "Probability that X has the larger final score, with 95 % stratified bootstrap "
+          "intervals where there are runs enough.",
+      .title = "X over Y",
+      .x_label = "P(X > Y)",
+      .rows = {},
+      .reference = 0.5};
   std::string csv = "env,x,y,probability,low,high\n";
   const std::string drawn = report.HasShared()     ? "all"
                             : improvements.empty() ? ""
@@ -248,8 +252,8 @@ void AddProfiles(Report& report) {
   LineFigure figure{
       .name = "profile",
       .caption = fmt::format("Performance profile: the share of runs whose final score is above a "
-                             "threshold, with 95 % stratified bootstrap intervals. Scores are {}.",
-                             ScaleText(report)),
+                             "threshold, {}. Scores are {}.",
+                             SharedIntervalText(report), ScaleText(report)),
       .title = "Performance profile",
       .x_label = "threshold (normalised score)",
       .y_label = "share of runs above it",
@@ -259,7 +263,10 @@ void AddProfiles(Report& report) {
   for (std::size_t v = 0; v < report.labels.size(); ++v) {
     const TaskScores scores = SharedScores(report.comparison, v, kFinal.field);
     const std::vector<double> shares = PerformanceProfile(scores, thresholds);
-    const std::vector<Interval> intervals = PerformanceProfileIntervals(scores, thresholds);
+    std::vector<std::optional<Interval>> intervals(thresholds.size());
+    if (SharedHaveIntervals(report)) {
+      std::ranges::copy(PerformanceProfileIntervals(scores, thresholds), intervals.begin());
+    }
     FigureLine& line =
         figure.lines.emplace_back(FigureLine{.label = report.labels[v], .style = v, .points = {}});
     for (std::size_t i = 0; i < thresholds.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,32 @@ struct Ranked {
   Estimate estimate;
 };
 
+// Sentences stay readable where very many variants are compared.
+std::string FirstOf(std::vector<std::string> variants) {
+  constexpr std::size_t kMost = 4;
+  if (variants.size() > kMost + 1) {
+    const std::size_t more = variants.size() - kMost;
+    variants.resize(kMost);
+    variants.push_back(fmt::format("{} more", more));
+  }
+  return Joined(variants);
+}
+
+// Who has lost runs to divergence: scores are those of the rest.
+std::string DivergedRuns(const Comparison& comparison) {
+  std::map<std::string, int> counts;
+  for (const LeftOutRun& run : comparison.left_out) {
+    if (run.record->diverged) {
+      ++counts[fmt::format("{} in {}", run.variant, run.record->options.train.env)];
+    }
+  }
+  std::vector<std::string> words;
+  for (const auto& [where, count] : counts) {
+    words.push_back(fmt::format("{} of {}", Plural(static_cast<std::size_t>(count), "run"), where));
+  }
+  return Joined(words);
+}
+
 std::string Verdict(const std::string& where, std::vector<Ranked> ranked) {
   std::ranges::stable_sort(ranked, std::ranges::greater{},
                            [](const Ranked& one) { return one.estimate.iqm; });
@@ -39,10 +66,10 @@ std::string Verdict(const std::string& where, std::vector<Ranked> ranked) {
   }
   std::string text = fmt::format("{}: {} has the largest final score, {}", where, best.label,
                                  ShownEstimate(best.estimate));
-  if (!apart.empty()) text += fmt::format("; its interval lies above that of {}", Joined(apart));
-  if (!overlapping.empty()) text += fmt::format("; it overlaps that of {}", Joined(overlapping));
+  if (!apart.empty()) text += fmt::format("; its interval lies above that of {}", FirstOf(apart));
+  if (!overlapping.empty()) text += fmt::format("; it overlaps that of {}", FirstOf(overlapping));
   if (!unknown.empty()) {
-    text += fmt::format("; behind it {}, too few runs for intervals", Joined(unknown));
+    text += fmt::format("; behind it {}, too few runs for intervals", FirstOf(unknown));
   }
   return text + ".";
 }
@@ -59,6 +86,9 @@ void AddSummary(Report& report, const std::vector<FailedRun>& failed) {
                                     ? std::string()
                                     : fmt::format("; {} left out, {} failed (see what was run)",
                                                   comparison.left_out.size(), failed.size())));
+  if (const std::string diverged = DivergedRuns(comparison); !diverged.empty()) {
+    summary.push_back(fmt::format("Diverged: {}. Scores are those of the other runs.", diverged));
+  }
   if (comparison.variants.size() < 2) return;
   if (report.HasShared()) {
     std::vector<Ranked> ranked;

@@ -117,8 +117,10 @@ TEST(FullReport, HasEverySectionWithItsFiguresAndNumbers) {
   const TemporaryFolder folder;
   WriteSweep(folder / "sweep");
   WriteContent(folder / "sweep" / "suite.toml", "title = \"A < B & C\"\n");
-  WriteContent(folder / "sweep" / "sweep.json",
-               R"({"runs": [{"name": "x", "status": "failed", "message": "no room"}]})");
+  WriteContent(
+      folder / "sweep" / "sweep.json",
+      R"({"runs": [{"name": "x", "status": "failed", "message": "no room"}, {"status": "failed"},
+                    {"name": "breakout-d-1", "status": "failed", "message": "was mended"}]})");
   const ReportSummary summary =
       WriteReport({.directories = {folder / "sweep"}, .out = folder / "report"});
   const std::string page = FileContent(folder / "report" / "index.html");
@@ -130,6 +132,7 @@ TEST(FullReport, HasEverySectionWithItsFiguresAndNumbers) {
   EXPECT_NE(page.find("<title>A &lt; B &amp; C</title>"), std::string::npos);
   EXPECT_NE(page.find("a &lt;machine&gt;"), std::string::npos);
   EXPECT_NE(page.find("no room"), std::string::npos) << "failures of the sweep";
+  EXPECT_EQ(summary.failed.size(), 1U);
   EXPECT_NE(page.find("stable-aa, η = 10.0"), std::string::npos);
   ExpectSelfContained(page);
 
@@ -193,6 +196,13 @@ TEST(Report, RefusesToWriteIntoWhatIsNoReport) {
   fs::create_directories(folder / "other");
   WriteContent(folder / "other" / "index.html", "<p>mine</p>");
   WriteContent(folder / "file", "");
+  fs::create_directories(folder / "run" / "checkpoint");
+  EXPECT_NE(BadInputOf({.directories = {folder / "run"}, .out = ""}).find("an empty name"),
+            std::string::npos);
+  EXPECT_NE(BadInputOf({.directories = {folder / "run"}, .out = folder / "run" / "report"})
+                .find("a place in the run"),
+            std::string::npos);
+  fs::remove(folder / "run" / "checkpoint");
   const Snapshot before = SnapshotOf(folder.path());
   for (const char* const out : {"run", "other", "file"}) {
     EXPECT_NE(BadInputOf({.directories = {folder / "run"}, .out = folder / out})

@@ -62,11 +62,21 @@ std::map<std::string, std::string> Settings(const RunOptions& options) {
   return settings;
 }
 
+// True if there is a file. BadInput for what is none, a pipe among them: nothing here waits.
+bool HasFile(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return false;
+  if (!fs::is_regular_file(status)) {
+    throw BadInput(fmt::format("expected a regular file: {}", path.string()));
+  }
+  return true;
+}
+
 // Only what is text or a number; a run is still a run without it.
 std::map<std::string, std::string> ReadDescription(const fs::path& path) {
   std::map<std::string, std::string> description;
-  std::error_code error;
-  if (!fs::exists(path, error)) return description;
+  if (!HasFile(path)) return description;
   const auto json = nlohmann::json::parse(ReadTextFile(path, kLargestDescription), nullptr,
                                           /*allow_exceptions=*/false);
   if (!json.is_object()) {
@@ -82,8 +92,7 @@ std::map<std::string, std::string> ReadDescription(const fs::path& path) {
 // Of the last checkpoint; 0 if that cannot be told.
 std::int64_t CheckpointStep(const fs::path& directory) {
   const fs::path weights = directory / "weights" / "latest.safetensors";
-  std::error_code error;
-  if (!fs::exists(weights, error)) return 0;
+  if (!HasFile(weights)) return 0;
   try {
     const WeightsMetadata metadata = ReadWeights(weights).metadata;
     const auto step = metadata.find("stableaa.step");
@@ -166,6 +175,7 @@ MetricTable ParseMetrics(std::string_view text, const std::string& name) {
 std::string RunRecord::Status() const {
   if (diverged) return "diverged";
   if (complete()) return "complete";
+  if (ended_early) return "ended early, as the suite says";
   return fmt::format(
       "at {:.0f} %",
       std::floor(100.0 * static_cast<double>(step) /
@@ -181,7 +191,7 @@ RunRecord ReadRun(const fs::path& directory) {
   run.settings = Settings(run.options);
   run.description = ReadDescription(directory / "run.json");
   const fs::path metrics = directory / "metrics.csv";
-  if (fs::exists(metrics, error)) {
+  if (HasFile(metrics)) {
     run.metrics = ParseMetrics(ReadTextFile(metrics, kLargestMetrics), metrics.string());
   }
   run.evaluations = run.metrics.CurveOf("eval_return_mean");

@@ -41,9 +41,11 @@ struct RunRecord {
   Curve evaluations = {};  // mean return over steps
   std::int64_t step = 0;   // that the last checkpoint or row has seen
   bool diverged = false;
+  bool ended_early = false;  // as its suite's stop rule asked for; what reads a sweep sets it
 
   bool complete() const { return step >= options.train.steps; }
-  // "complete", "diverged", "at 40 %".
+  bool ended() const { return complete() || ended_early; }
+  // "complete", "ended early, as the suite says", "diverged", "at 40 %".
   std::string Status() const;
 };
 

@@ -1,6 +1,7 @@
 #include "stableaa/experiment/run_record.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -130,6 +131,11 @@ TEST(RunRecord, RefusesWhatIsNoRunOrBroken) {
   broken("run.json", "[1, 2");
   broken("metrics.csv", std::string("step,\0\n1,\n2\n", 12));
   EXPECT_EQ(ReadRun(folder / "run").step, 120);
+  // A pipe, which nobody writes to.
+  std::filesystem::remove(folder / "run" / "metrics.csv");
+  ASSERT_EQ(::mkfifo((folder / "run" / "metrics.csv").c_str(), 0600), 0);
+  EXPECT_NE(BadInputOf([&] { ReadRun(folder / "run"); }).find("expected a regular file"),
+            std::string::npos);
 }
 
 TEST(FindRuns, TakesARunItselfOrAllBelowAFolder) {

@@ -105,7 +105,7 @@ void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
 std::map<std::string, double> ReadSweepSeconds(const std::filesystem::path& file) {
   std::map<std::string, double> seconds;
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) return seconds;
+  if (!std::filesystem::is_regular_file(file, error)) return seconds;
   const Json json = Json::parse(ReadTextFile(file, kMaxBytes), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) return seconds;
   for (const Json& run : json["runs"]) {
