@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <regex>
 #include <set>
 
 #include "stableaa/base/config.h"
@@ -84,10 +83,12 @@ std::string BadInputOf(const ReportOptions& options) {
 
 // Each figure once on the page and in three files, none besides.
 std::set<std::string> FigureFiles(const std::string& page) {
+  const std::string start = "<figure id=\"figure-";
   std::set<std::string> files;
-  const std::regex id("<figure id=\"figure-([^\"]+)\">");
-  for (std::sregex_iterator it(page.begin(), page.end(), id), end; it != end; ++it) {
-    for (const char* const type : {".svg", ".png", ".pdf"}) files.insert((*it)[1].str() + type);
+  for (std::size_t at = page.find(start); at != std::string::npos; at = page.find(start, at + 1)) {
+    const std::size_t begin = at + start.size();
+    const std::string name = page.substr(begin, page.find('"', begin) - begin);
+    for (const char* const type : {".svg", ".png", ".pdf"}) files.insert(name + type);
   }
   return files;
 }
