@@ -177,9 +177,9 @@ TEST(Theory, BadNumbersAreRefused) {
 }
 
 TEST(FullTheory, AnInterruptEndsItWithExitCodeOneAndKeepsTheRowsAboveIt) {
-  const Outcome outcome =
-      RunCommand({"timeout", "--preserve-status", "-s", "INT", "2", STABLEAA_PROGRAM_PATH, "theory",
-                  "boltzmann-expansive", "thm1", "--trials", "20000"});
+  const Outcome outcome = RunCommand({"timeout", "--foreground", "--preserve-status", "-s", "INT",
+                                      "2", STABLEAA_PROGRAM_PATH, "theory", "boltzmann-expansive",
+                                      "thm1", "--trials", "20000"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_NE(outcome.out.find("\nboltzmann-expansive "), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
