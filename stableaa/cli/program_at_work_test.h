@@ -28,6 +28,26 @@ inline Arguments operator+(Arguments a, const Arguments& b) {
   return a;
 }
 
+inline Arguments Sets(const std::vector<std::string>& assignments) {
+  Arguments arguments;
+  for (const std::string& assignment : assignments) {
+    arguments.emplace_back("--set");
+    arguments.push_back(assignment);
+  }
+  return arguments;
+}
+
+// A run of CartPole from its beginning to its end.
+inline void TrainOnCartpole(const std::string& preset, int seed, int steps, const std::string& out,
+                            const std::vector<std::string>& settings) {
+  const Outcome outcome =
+      Stableaa(Arguments{"train", "--env", "classic/cartpole", "--preset", preset, "--seed",
+                         std::to_string(seed), "--steps", std::to_string(steps), "--threads", "1",
+                         "--out", out} +
+               Sets(settings));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 inline void ExpectWords(const std::string& message, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     EXPECT_NE(message.find(word), std::string::npos) << "expected '" << word << "' in: " << message;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/rl/run_results_test.h"
 
@@ -19,29 +20,11 @@ namespace fs = std::filesystem;
 // A short run of CartPole; four evaluations.
 void Train(const fs::path& directory, const std::string& preset, int seed,
            const std::vector<std::string>& settings = {}) {
-  Arguments arguments = {"train",
-                         "--env",
-                         "classic/cartpole",
-                         "--preset",
-                         preset,
-                         "--seed",
-                         std::to_string(seed),
-                         "--steps",
-                         "400",
-                         "--threads",
-                         "1",
-                         "--out",
-                         directory.string()};
   std::vector<std::string> all = {"replay.start=50", "eval.interval_steps=100", "eval.episodes=2",
                                   "train.log_interval_steps=50",
                                   "agent.target_interval_updates=20"};
   all.insert(all.end(), settings.begin(), settings.end());
-  for (const std::string& setting : all) {
-    arguments.push_back("--set");
-    arguments.push_back(setting);
-  }
-  const Outcome outcome = Stableaa(arguments);
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  TrainOnCartpole(preset, seed, 400, directory.string(), all);
 }
 
 TEST(FullReportCommand, ComparesRunsAndPrintsWhereThePageIs) {

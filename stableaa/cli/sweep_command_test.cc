@@ -118,28 +118,8 @@ class SweepCommand : public ::testing::Test {
                   const std::vector<std::string>& set = kSet) const {
     const std::string path = Path(fmt::format("direct-{}-{}-{}", preset, seed, steps));
     if (fs::exists(path)) return path;
-    Train(preset, seed, steps, path, set);
+    TrainOnCartpole(preset, seed, steps, path, set);
     return path;
-  }
-  static void Train(const std::string& preset, int seed, int steps, const std::string& out,
-                    const std::vector<std::string>& set = kSet) {
-    Arguments arguments = {"train",
-                           "--env",
-                           "classic/cartpole",
-                           "--preset",
-                           preset,
-                           "--seed",
-                           std::to_string(seed),
-                           "--steps",
-                           std::to_string(steps),
-                           "--threads",
-                           "1",
-                           "--out",
-                           out};
-    for (const std::string& assignment : set)
-      arguments = arguments + Arguments{"--set", assignment};
-    const Outcome outcome = Stableaa(arguments);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   }
 
   void ExpectAllAsTrained(int seeds, int steps) const {
@@ -299,8 +279,8 @@ TEST_F(SweepCommand, WhatIsWrongIsToldBeforeAnythingIsMade) {
 
 TEST_F(SweepCommand, AdoptsRunsThatTrainMadeOrBegan) {
   fs::create_directories(Out());
-  Train("dueling-dqn", 1, 600, Run("classic-cartpole-dueling-dqn-1").string());
-  Train("stable-aa", 1, 250, Run("classic-cartpole-stable-aa-1").string());
+  TrainOnCartpole("dueling-dqn", 1, 600, Run("classic-cartpole-dueling-dqn-1").string(), kSet);
+  TrainOnCartpole("stable-aa", 1, 250, Run("classic-cartpole-stable-aa-1").string(), kSet);
   const Snapshot complete = SnapshotOf(Run("classic-cartpole-dueling-dqn-1"));
   const Outcome outcome = Sweep({});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -342,7 +322,7 @@ TEST_F(SweepCommand, RefusesADirectoryThatIsNoRun) {
 
 TEST_F(SweepCommand, WaitsForARunThatAnotherProcessHas) {
   fs::create_directories(Out());
-  Train("stable-aa", 1, 250, Run("classic-cartpole-stable-aa-1").string());
+  TrainOnCartpole("stable-aa", 1, 250, Run("classic-cartpole-stable-aa-1").string(), kSet);
   Descriptor lock(
       ::open(Run("classic-cartpole-stable-aa-1").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);

@@ -44,15 +44,6 @@ using Json = nlohmann::json;
 bool HasAtari() { return ::access(STABLEAA_ATARI_PYTHON, X_OK) == 0; }
 const std::string kPython = "env.python=" STABLEAA_ATARI_PYTHON;
 
-Arguments Sets(const std::vector<std::string>& assignments) {
-  Arguments arguments;
-  for (const std::string& assignment : assignments) {
-    arguments.emplace_back("--set");
-    arguments.push_back(assignment);
-  }
-  return arguments;
-}
-
 class Training : public ProgramAtWork {
  public:
   explicit Training(const Arguments& arguments) : ProgramAtWork(Arguments{"train"} + arguments) {}

@@ -6,11 +6,9 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "stableaa/base/csv_cells.h"
@@ -31,6 +29,10 @@ constexpr auto kKeysOfNoMethod = std::to_array<std::string_view>(
     {"train.env", "train.preset", "train.seed", "train.steps", "train.threads",
      "train.log_interval_steps", "checkpoint.interval_steps", "eval.interval_steps", "env.python",
      "env.workers", "env.timeout_seconds"});
+
+bool IsOfTheMethod(const std::string& key) {
+  return std::ranges::find(kKeysOfNoMethod, key) == kKeysOfNoMethod.end();
+}
 
 std::string Unquoted(const std::string& literal) {
   return literal.size() >= 2 && literal.front() == '"' ? literal.substr(1, literal.size() - 2)
@@ -57,10 +59,7 @@ KeysByPreset KeysThatDiffer(std::span<const RunRecord> records) {
     const RunRecord& other =
         *first.try_emplace({record.options.train.env, preset}, &record).first->second;
     for (const auto& [key, value] : record.settings) {
-      if (std::ranges::find(kKeysOfNoMethod, key) == kKeysOfNoMethod.end() &&
-          other.settings.at(key) != value) {
-        keys[preset].insert(key);
-      }
+      if (IsOfTheMethod(key) && other.settings.at(key) != value) keys[preset].insert(key);
     }
   }
   return keys;
@@ -393,9 +392,7 @@ std::vector<std::string> DifferingKeys(std::span<const RunRecord> records) {
         std::ranges::any_of(records, [&key = key, &value = value](const auto& record) {
           return record.settings.at(key) != value;
         });
-    if (differs && std::ranges::find(kKeysOfNoMethod, key) == kKeysOfNoMethod.end()) {
-      keys.push_back(key);
-    }
+    if (differs && IsOfTheMethod(key)) keys.push_back(key);
   }
   return keys;
 }
@@ -403,10 +400,6 @@ std::vector<std::string> DifferingKeys(std::span<const RunRecord> records) {
 // ---- Numbers with their uncertainty ----
 
 namespace {
-
-bool HasSpread(const TaskScores& scores) {
-  return std::ranges::all_of(scores, [](const auto& task) { return task.size() > 1; });
-}
 
 double MedianScore(const TaskScores& scores) {
   std::vector<double> all;
@@ -424,6 +417,10 @@ double ReturnAfter(const std::vector<std::int64_t>& steps, const std::vector<dou
 }
 
 }  // namespace
+
+bool HasSpread(const TaskScores& scores) {
+  return std::ranges::all_of(scores, [](const auto& task) { return task.size() > 1; });
+}
 
 Estimate EstimateOf(const TaskScores& scores) {
   std::vector<double> all;

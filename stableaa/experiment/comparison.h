@@ -104,6 +104,9 @@ std::string KeySymbol(const std::string& key);
 
 // ---- Numbers with their uncertainty ----
 
+// True if every task has more than one run: else an interval would be too narrow.
+bool HasSpread(const TaskScores& scores);
+
 struct Estimate {
   double mean = 0;
   double deviation = 0;  // over runs, n - 1; NaN for one run

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -20,6 +19,7 @@
 #include "stableaa/base/plain_text.h"
 #include "stableaa/base/toml_values.h"
 #include "stableaa/experiment/report_page.h"
+#include "stableaa/experiment/sweep_status.h"
 
 namespace stableaa {
 namespace {
@@ -29,6 +29,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLargestAttachment = std::size_t{64} << 20;
 constexpr std::size_t kLargestPage = std::size_t{1} << 30;
 constexpr std::size_t kLargestSuiteFile = std::size_t{64} << 20;
+constexpr std::size_t kLongestMessage = 500;
 
 // ---- Reading ----
 
@@ -37,44 +38,19 @@ struct Found {
   std::vector<FailedRun> failed;
 };
 
-// What a sweep notes about its runs; nothing for a folder without its notes.
-struct NotedRun {
-  fs::path directory;
-  std::string status, message;
-};
-
-std::vector<NotedRun> NotesOfSweep(const fs::path& folder) {
-  std::vector<NotedRun> notes;
-  std::error_code error;
-  const fs::path file = folder / "sweep.json";
-  if (!fs::is_regular_file(file, error)) return notes;
-  const auto json = nlohmann::json::parse(ReadTextFile(file, kLargestSuiteFile), nullptr,
-                                          /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) return notes;
-  const auto text = [](const nlohmann::json& run, const char* key) {
-    return run.is_object() && run.contains(key) && run[key].is_string()
-               ? run[key].get<std::string>()
-               : std::string();
-  };
-  for (const nlohmann::json& run : json["runs"]) {
-    const fs::path name = text(run, "name");
-    if (name.empty() || name != name.filename()) continue;
-    notes.push_back({folder / name, text(run, "status"), Shorten(text(run, "message"), 500)});
-  }
-  return notes;
-}
-
-// Runs that ended early are told so; those that failed and have not been completed since are
-// listed.
-void ApplyNotes(const std::vector<NotedRun>& notes, Found& found) {
-  for (const NotedRun& note : notes) {
-    const auto record = std::ranges::find_if(found.records, [&note](const RunRecord& run) {
-      return run.directory.lexically_normal() == note.directory.lexically_normal();
+// What a sweep notes about its runs: those that ended early are told so, those that failed and have
+// not been completed since are listed.
+void ApplyNotes(const fs::path& folder, Found& found) {
+  for (const NotedRun& note : ReadSweepJson(folder / "sweep.json")) {
+    if (note.name != fs::path(note.name).filename()) continue;  // a name as no sweep gives it
+    const fs::path directory = folder / note.name;
+    const auto record = std::ranges::find_if(found.records, [&directory](const RunRecord& run) {
+      return run.directory.lexically_normal() == directory.lexically_normal();
     });
     const bool is_read = record != found.records.end();
     if (is_read && note.status == "done") record->ended_early = !record->complete();
     if (note.status == "failed" && !(is_read && record->complete())) {
-      found.failed.push_back({note.directory.string(), note.message});
+      found.failed.push_back({directory.string(), Shorten(note.message, kLongestMessage)});
     }
   }
 }
@@ -99,7 +75,7 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   if (found.records.empty()) {
     throw BadInput(fmt::format("no run can be read; the first: {}", found.failed.front().why));
   }
-  for (const fs::path& folder : folders) ApplyNotes(NotesOfSweep(folder), found);
+  for (const fs::path& folder : folders) ApplyNotes(folder, found);
   return found;
 }
 

@@ -18,6 +18,11 @@
 namespace stableaa {
 namespace {
 
+std::string DescriptionOf(const RunRecord& record, const std::string& key) {
+  const auto found = record.description.find(key);
+  return found == record.description.end() ? "" : found->second;
+}
+
 struct Cost {
   double steps_per_second = 0;  // NaN if it is not known
   double memory = 0;
@@ -25,13 +30,9 @@ struct Cost {
 
 // Of the whole run, evaluations included.
 Cost CostOf(const RunRecord& record) {
-  const MetricTable& metrics = record.metrics;
-  const auto last = [&](std::string_view column) {
-    const auto at = metrics.Column(column);
-    return at && !metrics.rows.empty() ? metrics.rows.back()[*at] : std::nan("");
-  };
-  const double seconds = last("wall_seconds");
-  return {seconds > 0 ? last("step") / seconds : std::nan(""), last("wall_memory_bytes")};
+  const double seconds = record.metrics.Last("wall_seconds");
+  return {seconds > 0 ? record.metrics.Last("step") / seconds : std::nan(""),
+          record.metrics.Last("wall_memory_bytes")};
 }
 
 double MeanOf(const std::vector<double>& values) {
@@ -64,9 +65,7 @@ void AddCost(Report& report) {
       }
       const double rate = MeanOf(rates), memory = MeanOf(memories);
       if (runs.variant == results.variants.front().variant) first = rate;
-      const auto& description = runs.runs.front().record->description;
-      const auto parameters = description.find("parameters");
-      const std::string count = parameters == description.end() ? "" : parameters->second;
+      const std::string count = DescriptionOf(*runs.runs.front().record, "parameters");
       table.rows.push_back({results.env, report.labels[runs.variant], ShownNumber(rate),
                             ShownNumber(1e6 / rate / 3600), ShownNumber(first / rate),
                             ShownNumber(memory / 1e6), count});
@@ -86,11 +85,6 @@ void AddCost(Report& report) {
 }
 
 namespace {
-
-std::string DescriptionOf(const RunRecord& record, const std::string& key) {
-  const auto found = record.description.find(key);
-  return found == record.description.end() ? "" : found->second;
-}
 
 std::vector<std::string> Values(std::span<const RunRecord> records, const std::string& key) {
   std::set<std::string> values;
@@ -158,15 +152,13 @@ void AddRunTable(Report& report, ReportSection& section) {
       "directory\n";
   for (const RunRecord& record : report.records) {
     const TrainOptions& train = record.options.train;
-    const auto label = labels.find(&record);
-    const std::string variant = label == labels.end() ? train.preset : label->second;
+    const std::string& variant = labels.at(&record);
     const auto why = left_out.find(&record);
     const std::string reason = why == left_out.end() ? "" : why->second;
     table.rows.push_back({train.env, variant, std::to_string(train.seed),
                           ShownNumber(static_cast<double>(record.step)),
                           ShownNumber(static_cast<double>(train.steps)), record.Status(), reason,
                           record.directory.string()});
-    const auto wall = record.metrics.Column("wall_seconds");
     csv += CsvLine()
                .Text(train.env)
                .Text(variant)
@@ -175,8 +167,7 @@ void AddRunTable(Report& report, ReportSection& section) {
                .Count(train.steps)
                .Text(record.Status())
                .Text(reason)
-               .Number(wall && !record.metrics.rows.empty() ? record.metrics.rows.back()[*wall]
-                                                            : std::nan(""))
+               .Number(record.metrics.Last("wall_seconds"))
                .Text(DescriptionOf(record, "version"))
                .Text(DescriptionOf(record, "compiler"))
                .Text(DescriptionOf(record, "machine"))

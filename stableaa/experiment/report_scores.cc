@@ -153,12 +153,9 @@ struct Improvement {
 
 Improvement ImprovementOf(const std::string& env, std::size_t x, std::size_t y,
                           const TaskScores& of_x, const TaskScores& of_y) {
-  const auto repeated = [](const TaskScores& scores) {
-    return std::ranges::all_of(scores, [](const auto& task) { return task.size() > 1; });
-  };
   Improvement improvement{
       .env = env, .x = x, .y = y, .probability = ProbabilityOfImprovement(of_x, of_y)};
-  if (repeated(of_x) && repeated(of_y)) {
+  if (HasSpread(of_x) && HasSpread(of_y)) {
     improvement.interval = ProbabilityOfImprovementInterval(of_x, of_y);
   }
   return improvement;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -13,7 +14,7 @@
 #include "stableaa/base/csv_cells.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/plain_text.h"
-#include "stableaa/nn/safetensors.h"
+#include "stableaa/experiment/run_progress.h"
 
 namespace stableaa {
 namespace {
@@ -22,8 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestMetrics = std::size_t{1} << 30;
 constexpr std::size_t kLargestDescription = std::size_t{1} << 20;
-constexpr double kLargestStep = 1099511627776;  // 2^40, as train.steps
-constexpr int kDeepestRun = 6;                  // folders below the one that is searched
+constexpr std::int64_t kLargestStep = std::int64_t{1} << 40;  // as train.steps
+constexpr int kDeepestRun = 6;  // folders below the one that is searched
 
 std::vector<double> ParseRow(const std::string& line, const std::string& place,
                              const MetricTable& table) {
@@ -47,7 +48,7 @@ std::vector<double> ParseRow(const std::string& line, const std::string& place,
 void RequireNextStep(const MetricTable& table, std::size_t step_column, const std::string& place) {
   const double step = table.rows.back()[step_column];
   const double before = table.rows.size() > 1 ? table.rows[table.rows.size() - 2][step_column] : -1;
-  if (!(step > before && step <= kLargestStep && step == std::floor(step))) {
+  if (!(step > before && step <= static_cast<double>(kLargestStep) && step == std::floor(step))) {
     throw BadInput(
         fmt::format("{}: expected a step after {}, found {}", place, std::max(before, 0.0), step));
   }
@@ -91,18 +92,10 @@ std::map<std::string, std::string> ReadDescription(const fs::path& path) {
 
 // Of the last checkpoint; 0 if that cannot be told.
 std::int64_t CheckpointStep(const fs::path& directory) {
-  const fs::path weights = directory / "weights" / "latest.safetensors";
-  if (!HasFile(weights)) return 0;
-  try {
-    const WeightsMetadata metadata = ReadWeights(weights).metadata;
-    const auto step = metadata.find("stableaa.step");
-    if (step == metadata.end()) return 0;
-    const std::optional<double> number = NumberOf(step->second);
-    return number && *number >= 0 && *number <= kLargestStep ? static_cast<std::int64_t>(*number)
-                                                             : 0;
-  } catch (const Error&) {  // the report needs no weights
-    return 0;
-  }
+  if (!HasFile(directory / "checkpoint" / "state.bin")) return 0;
+  const std::optional<RunCheckpoint> checkpoint = ReadRunCheckpoint(directory);
+  const bool is_step = checkpoint && checkpoint->step >= 0 && checkpoint->step <= kLargestStep;
+  return is_step ? checkpoint->step : 0;
 }
 
 bool IsRun(const fs::path& directory) {
@@ -135,6 +128,11 @@ std::optional<std::size_t> MetricTable::Column(std::string_view name) const {
   const auto found = std::ranges::find(columns, name);
   if (found == columns.end()) return std::nullopt;
   return static_cast<std::size_t>(found - columns.begin());
+}
+
+double MetricTable::Last(std::string_view column) const {
+  const std::optional<std::size_t> at = Column(column);
+  return at && !rows.empty() ? rows.back()[*at] : std::numeric_limits<double>::quiet_NaN();
 }
 
 Curve MetricTable::CurveOf(std::string_view column) const {
@@ -196,8 +194,7 @@ RunRecord ReadRun(const fs::path& directory) {
   }
   run.evaluations = run.metrics.CurveOf("eval_return_mean");
   run.step = CheckpointStep(directory);
-  if (!run.metrics.rows.empty()) {
-    const double last = run.metrics.rows.back()[*run.metrics.Column("step")];
+  if (const double last = run.metrics.Last("step"); !std::isnan(last)) {
     run.step = std::max(run.step, static_cast<std::int64_t>(last));
   }
   run.diverged = !run.complete() && fs::exists(directory / "diverged.npz", error);

@@ -23,6 +23,8 @@ struct MetricTable {
   std::vector<std::vector<double>> rows;  // by step, increasing
 
   std::optional<std::size_t> Column(std::string_view name) const;
+  // Of the last row; NaN if there is none, no such column, or an empty cell.
+  double Last(std::string_view column) const;
   // The rows in which the column has a number; no points if there is no such column.
   Curve CurveOf(std::string_view column) const;
 };

@@ -94,10 +94,10 @@ TEST(RunRecord, TellsWhatARealRunDid) {
   EXPECT_TRUE(run.complete());
   EXPECT_EQ(run.Status(), "complete");
 
-  std::filesystem::remove(folder / "run" / "weights" / "latest.safetensors");
-  const RunRecord without_weights = ReadRun(folder / "run");
-  EXPECT_EQ(without_weights.step, 300);
-  EXPECT_EQ(without_weights.Status(), "at 90 %");
+  std::filesystem::remove(folder / "run" / "checkpoint" / "state.bin");
+  const RunRecord without_checkpoint = ReadRun(folder / "run");
+  EXPECT_EQ(without_checkpoint.step, 300);
+  EXPECT_EQ(without_checkpoint.Status(), "at 90 %");
 
   WriteContent(folder / "run" / "diverged.npz", "");
   EXPECT_EQ(ReadRun(folder / "run").Status(), "diverged");

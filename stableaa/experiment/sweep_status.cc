@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "stableaa/base/atomic_file.h"
@@ -102,16 +103,30 @@ void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
   out.Commit();
 }
 
+std::vector<NotedRun> ReadSweepJson(const std::filesystem::path& file) {
+  std::vector<NotedRun> notes;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return notes;
+  const Json json = Json::parse(ReadTextFile(file, kMaxBytes), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) return notes;
+  for (const Json& run : json["runs"]) {
+    const auto text = [&run](const char* key) {
+      return run.contains(key) && run[key].is_string() ? run[key].get<std::string>()
+                                                       : std::string();
+    };
+    NotedRun note{.name = text("name"), .status = text("status"), .message = text("message")};
+    if (run.contains("seconds") && run["seconds"].is_number()) {
+      note.seconds = run["seconds"].get<double>();
+    }
+    if (!note.name.empty()) notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
 std::map<std::string, double> ReadSweepSeconds(const std::filesystem::path& file) {
   std::map<std::string, double> seconds;
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return seconds;
-  const Json json = Json::parse(ReadTextFile(file, kMaxBytes), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) return seconds;
-  for (const Json& run : json["runs"]) {
-    if (!run.is_object() || !run.contains("name") || !run["name"].is_string()) continue;
-    if (!run.contains("seconds") || !run["seconds"].is_number()) continue;
-    seconds[run["name"].get<std::string>()] = run["seconds"].get<double>();
+  for (const NotedRun& note : ReadSweepJson(file)) {
+    if (note.seconds) seconds[note.name] = *note.seconds;
   }
   return seconds;
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "stableaa/experiment/suite.h"
 
@@ -63,6 +64,14 @@ std::string RunJson(const SweepRun& run, const RunJsonOptions& options);
 // Directories are relative to the file.
 void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
                     std::span<const SweepRun> runs);
+
+// What sweep.json says about a run; text that is not there is empty.
+struct NotedRun {
+  std::string name, status = {}, message = {};
+  std::optional<double> seconds = {};
+};
+// Empty if there is no such file or it is none of ours. Runs without a name are passed over.
+std::vector<NotedRun> ReadSweepJson(const std::filesystem::path& file);
 
 // The seconds of each run, by name. Empty if there is no such file or it is none of ours: then
 // metrics.csv tells, if less exactly.
