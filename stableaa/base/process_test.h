@@ -6,16 +6,24 @@
 
 #include <chrono>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 #include <thread>
 
 namespace stableaa {
 
+// A file of /proc about a process; empty if there is none. The process may end between opening and
+// reading, which is an error of reading: an iterator over the file would throw, << does not.
+inline std::string ProcessFile(pid_t pid, const std::string& name) {
+  const std::ifstream file("/proc/" + std::to_string(pid) + "/" + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
 // A zombie is not alive: it waits for its parent only, which may take its time.
 inline bool IsAlive(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string text = ProcessFile(pid, "stat");
   const std::size_t name_end = text.rfind(") ");
   return name_end != std::string::npos && text[name_end + 2] != 'Z';
 }
