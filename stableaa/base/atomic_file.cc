@@ -395,6 +395,12 @@ CheckedFile ReadCheckedFile(const fs::path& path, std::string_view kind, uint32_
   return result;
 }
 
+void WriteTextFile(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.Write(text);
+  file.Commit();
+}
+
 std::string ReadTextFile(const fs::path& path, size_t max_bytes) {
   const Descriptor file = OpenForReading(path);
   StatusOf(file, path);

@@ -100,6 +100,9 @@ void WriteCheckedFile(const std::filesystem::path& path, std::string_view kind, 
 CheckedFile ReadCheckedFile(const std::filesystem::path& path, std::string_view kind,
                             uint32_t max_version);
 
+// Writes the file atomically, as AtomicFile does.
+void WriteTextFile(const std::filesystem::path& path, std::string_view text);
+
 // All of a file or pipe. Throws BadInput if it is missing, a directory, or longer than `max_bytes`.
 std::string ReadTextFile(const std::filesystem::path& path, size_t max_bytes);
 

@@ -405,6 +405,14 @@ TEST_F(CheckedFileTest, KindHasOneToEightCharacters) {
 
 class ReadTextFileTest : public InDirectory {};
 
+TEST_F(ReadTextFileTest, ReadsWhatWriteTextFileWrote) {
+  for (const std::string& text : {std::string("first\0\r\n\xff", 9), std::string()}) {
+    WriteTextFile(Path("f"), text);
+    EXPECT_EQ(ReadTextFile(Path("f"), 100), text);
+  }
+  EXPECT_THROW(WriteTextFile(Path("none/f"), ""), Error);
+}
+
 TEST_F(ReadTextFileTest, ReadsUpToItsLimit) {
   const std::string text(200'000, 'x');
   Overwrite(Path("f"), text);

@@ -161,12 +161,6 @@ void RequireRoomFor(const fs::path& out) {
   }
 }
 
-void WriteFile(const fs::path& path, std::string_view content) {
-  AtomicFile file(path);
-  file.Write(content);
-  file.Commit();
-}
-
 void MakeFolder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -196,9 +190,9 @@ std::map<std::string, std::string> DrawFigures(const ReportContent& content, con
     for (const ReportFigure& figure : section.figures) {
       if (progress) progress(drawn.size(), total);
       const std::string svg = GnuplotSvg(figure.picture);
-      WriteFile(folder / (figure.name + ".svg"), svg);
-      WriteFile(folder / (figure.name + ".png"), GnuplotPng(figure.picture));
-      WriteFile(folder / (figure.name + ".pdf"), GnuplotPdf(figure.picture));
+      WriteTextFile(folder / (figure.name + ".svg"), svg);
+      WriteTextFile(folder / (figure.name + ".png"), GnuplotPng(figure.picture));
+      WriteTextFile(folder / (figure.name + ".pdf"), GnuplotPdf(figure.picture));
       drawn[figure.name] = svg;
     }
   }
@@ -231,9 +225,9 @@ ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& pr
   const Descriptor lock = Lock(options.out);
   const auto svg = DrawFigures(content, options.out / "figures", progress);
   for (const ReportCsv& csv : content.csv_files) {
-    WriteFile(options.out / "tables" / (csv.name + ".csv"), csv.text);
+    WriteTextFile(options.out / "tables" / (csv.name + ".csv"), csv.text);
   }
-  WriteFile(summary.page, ReportPage(content, svg));
+  WriteTextFile(summary.page, ReportPage(content, svg));
   summary.figures = svg.size();
   return summary;
 }

@@ -42,23 +42,9 @@ void MakeDirectories(const fs::path& path) {
   if (error) throw SystemError(fmt::format("cannot make {}", Shown(path)), error.value());
 }
 
-void WriteWhole(const fs::path& path, const std::string& text) {
-  AtomicFile file(path);
-  file.Write(text);
-  file.Commit();
-}
-
 // "agent.eta is 0.1 there, 1.0 in the suite", of the keys that a run cannot change.
-std::string Differences(RunOptions there, RunOptions here) {
-  there.train.steps = here.train.steps;
-  there.train.threads = here.train.threads;
-  there.env.python = here.env.python;
-  there.env.workers = here.env.workers;
-  there.env.timeout_seconds = here.env.timeout_seconds;
-  Config their_config, our_config;
-  Describe(their_config, there);
-  Describe(our_config, here);
-  const std::vector<ConfigKey> theirs = their_config.Keys(), ours = our_config.Keys();
+std::string Differences(const RunOptions& there, const RunOptions& here) {
+  const std::vector<ConfigKey> theirs = LastingKeys(there), ours = LastingKeys(here);
   std::vector<std::string> differences;
   for (std::size_t i = 0; i < ours.size(); ++i) {
     if (ours[i].value == theirs[i].value) continue;
@@ -201,7 +187,7 @@ void Sweep::Open() {
     throw WorkFailed(fmt::format("another sweep is at work in {}", Shown(options_.out)));
   }
   MakeDirectories(options_.out / "logs");
-  WriteWhole(options_.out / "suite.toml", suite_.text);
+  WriteTextFile(options_.out / "suite.toml", suite_.text);
   Save();
 }
 
@@ -270,7 +256,7 @@ std::vector<std::string> Sweep::Arguments(const SweepRun& run) const {
     }
   } else {
     const fs::path config = Log(run, ".toml");
-    WriteWhole(config, ToToml(run.run->options));
+    WriteTextFile(config, ToToml(run.run->options));
     for (const std::string& word :
          {std::string("--config"), config.string(), std::string("--out"), directory.string()}) {
       arguments.push_back(word);

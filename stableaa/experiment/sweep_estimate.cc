@@ -150,9 +150,7 @@ class Measurement {
   Measurement(const RunOptions& options, const fs::path& folder, const EstimateOptions& how)
       : how_(how), run_(folder / "run"), log_(folder / "log") {
     const fs::path config = folder / "config.toml";
-    AtomicFile file(config);
-    file.Write(ToToml(ScaledDown(options)));
-    file.Commit();
+    WriteTextFile(config, ToToml(ScaledDown(options)));
     const Descriptor log(open(log_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     if (!log.is_open()) throw SystemError(fmt::format("cannot open {}", log_.string()), errno);
     process_ = std::make_unique<ChildProcess>(ChildProcess::Options{

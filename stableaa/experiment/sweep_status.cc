@@ -98,9 +98,7 @@ void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
                     std::span<const SweepRun> runs) {
   Json list = Json::array();
   for (const SweepRun& run : runs) list.push_back(AsJson(run, {}));
-  AtomicFile out(file);
-  out.Write(Dump({{"title", title}, {"runs", std::move(list)}}, 1) + "\n");
-  out.Commit();
+  WriteTextFile(file, Dump({{"title", title}, {"runs", std::move(list)}}, 1) + "\n");
 }
 
 std::vector<NotedRun> ReadSweepJson(const std::filesystem::path& file) {

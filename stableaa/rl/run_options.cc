@@ -143,13 +143,20 @@ RunOptions ReadRunOptions(const std::filesystem::path& config_file) {
   return options;
 }
 
-std::uint32_t Fingerprint(const RunOptions& options) {
+std::vector<ConfigKey> LastingKeys(const RunOptions& options) {
   RunOptions copy = options;
   Config config;
   Describe(config, copy);
+  std::vector<ConfigKey> keys = config.Keys();
+  std::erase_if(keys, [](const ConfigKey& key) {
+    return std::ranges::find(kFreeKeys, key.key) != kFreeKeys.end();
+  });
+  return keys;
+}
+
+std::uint32_t Fingerprint(const RunOptions& options) {
   uLong sum = crc32(0, nullptr, 0);
-  for (const ConfigKey& key : config.Keys()) {
-    if (std::ranges::find(kFreeKeys, key.key) != kFreeKeys.end()) continue;
+  for (const ConfigKey& key : LastingKeys(options)) {
     const std::string line = fmt::format("{}={}\n", key.key, key.value);
     sum = crc32(sum, reinterpret_cast<const Bytef*>(line.data()), static_cast<uInt>(line.size()));
   }

@@ -22,6 +22,7 @@
 namespace stableaa {
 
 class Config;
+struct ConfigKey;
 
 struct TrainOptions {
   // Keys train.*; Describe says what they mean.
@@ -71,8 +72,11 @@ void LoadPreset(Config& config, const std::string& env, const std::string& prese
 std::string ToToml(const RunOptions& options);
 RunOptions ReadRunOptions(const std::filesystem::path& config_file);
 
-// What a run must have in common with one that goes on with its checkpoint: a checksum over all
-// keys but train.steps, train.threads, env.python, env.workers and env.timeout_seconds.
+// What a run must have in common with one that goes on with its checkpoint: all keys but
+// train.steps, train.threads, env.python, env.workers and env.timeout_seconds.
+std::vector<ConfigKey> LastingKeys(const RunOptions& options);
+
+// A checksum over these and their values.
 std::uint32_t Fingerprint(const RunOptions& options);
 
 }  // namespace stableaa

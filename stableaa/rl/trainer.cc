@@ -168,17 +168,13 @@ std::unique_ptr<Trainer> Trainer::Resume(const std::filesystem::path& path,
   trainer->LoadCheckpoint(in);
   memory.Log();
   if (const std::string config = ToToml(options); config != former) {
-    AtomicFile file(trainer->directory_.config());
-    file.Write(config);
-    file.Commit();
+    WriteTextFile(trainer->directory_.config(), config);
   }
   return trainer;
 }
 
 void Trainer::WriteDescription() const {
-  AtomicFile config(directory_.config());
-  config.Write(ToToml(options_));
-  config.Commit();
+  WriteTextFile(directory_.config(), ToToml(options_));
 
   const EnvironmentSpec& spec = environment_->spec();
   std::int64_t parameters = 0;  // without the plan's padding
@@ -204,9 +200,7 @@ void Trainer::WriteDescription() const {
         {"return", "sum of unclipped, undiscounted rewards of an episode"},
         {"episode", "training: as the protocol ends it (a lost life may); evaluation: whole games"},
         {"wall_seconds", "time of all parts of the run, evaluations included"}}}};
-  AtomicFile json(directory_.run_json());
-  json.Write(description.dump(2) + "\n");
-  json.Commit();
+  WriteTextFile(directory_.run_json(), description.dump(2) + "\n");
 }
 
 void Trainer::Begin() {

@@ -413,9 +413,7 @@ std::vector<fs::path> DrawTheoryFigures(const fs::path& directory, std::uint64_t
   const auto write = [&](std::string_view name, std::string_view extension,
                          std::string_view content) {
     const fs::path path = directory / fmt::format("{}.{}", name, extension);
-    AtomicFile file(path);
-    file.Write(content);
-    file.Commit();
+    WriteTextFile(path, content);
     paths.push_back(path);
   };
   for (const Figure& figure : kFigures) {
