@@ -15,10 +15,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "stableaa/base/descriptor.h"
+#include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/safetensors.h"
@@ -204,26 +204,14 @@ TEST_F(EvalCommand, MistakesAreNamed) {
 }
 
 TEST_F(EvalCommand, AnInterruptLeavesNoHalfTrace) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
-    ::dup2(::open(Path("err").c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
-    ::execl(STABLEAA_PROGRAM_PATH, "stableaa", "eval", Run().c_str(), "--episodes", "1000000",
-            "--trace", Path("t.npz").c_str(), nullptr);
-    ::_exit(127);
-  }
-  for (int i = 0; i < 400 && !fs::exists(folder_ / ".t.npz.tmp"); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  ::kill(child, SIGINT);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 1);
-  std::ifstream err(Path("err"));
-  const std::string text(std::istreambuf_iterator<char>(err), {});
-  EXPECT_EQ(text, "stableaa: error: interrupted\n");
+  ProgramAtWork eval({"eval", Run(), "--episodes", "1000000", "--trace", Path("t.npz")});
+  ASSERT_TRUE(
+      eval.Until([&] { return fs::exists(folder_ / ".t.npz.tmp") && eval.HandlesInterrupts(); }));
+  SleepFor(.05);
+  eval.Signal(SIGINT);
+  const Outcome outcome = eval.Wait();
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.err, "stableaa: error: interrupted\n");
   EXPECT_FALSE(fs::exists(folder_ / "t.npz"));
   EXPECT_FALSE(fs::exists(folder_ / ".t.npz.tmp"));
 }

@@ -113,6 +113,11 @@ class SweepCommand : public ::testing::Test {
     return states;
   }
 
+  // Names of columns come before the first step, and with it the readiness for signals.
+  bool Learns(const std::string& run) const {
+    return std::ranges::count(FileContent(Run(run) / "metrics.csv"), '\n') > 1;
+  }
+
   // What `train` makes of the same options, by flags.
   fs::path Direct(const std::string& preset, int seed, int steps,
                   const std::vector<std::string>& set = kSet) const {
@@ -380,7 +385,7 @@ TEST_F(SweepCommand, CtrlCStopsAllRunsWithACheckpoint) {
 
 TEST_F(SweepCommand, ASecondCtrlCEndsItAtOnce) {
   Sweeping sweep(Flags({.stop = "steps = 2000000"}, 1));
-  ASSERT_TRUE(sweep.Until([&] { return fs::exists(Run("classic-cartpole-dueling-dqn-1")); }));
+  ASSERT_TRUE(sweep.Until([&] { return Learns("classic-cartpole-dueling-dqn-1"); }));
   const std::vector<pid_t> trainers = TrainersOf(Out());
   ASSERT_EQ(trainers.size(), 1U);
   ::kill(trainers[0], SIGSTOP);  // one that does not answer
@@ -395,12 +400,8 @@ TEST_F(SweepCommand, ASecondCtrlCEndsItAtOnce) {
 
 TEST_F(SweepCommand, AKilledSweepLeavesNoProcesses) {
   Sweeping sweep(Flags({.stop = "steps = 2000000"}));
-  // Names of columns come before the first step, and with it the readiness for signals.
-  const auto learns = [this](const std::string& run) {
-    return std::ranges::count(FileContent(Run(run) / "metrics.csv"), '\n') > 1;
-  };
   ASSERT_TRUE(sweep.Until([&] {
-    return learns("classic-cartpole-stable-aa-1") && learns("classic-cartpole-dueling-dqn-1");
+    return Learns("classic-cartpole-stable-aa-1") && Learns("classic-cartpole-dueling-dqn-1");
   }));
   const std::vector<pid_t> trainers = TrainersOf(Out());
   EXPECT_EQ(trainers.size(), 2U);
