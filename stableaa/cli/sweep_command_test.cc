@@ -317,6 +317,22 @@ TEST_F(SweepCommand, RefusesRunsOfAnotherConfiguration) {
   ExpectUnchanged(Out(), before);
 }
 
+TEST_F(SweepCommand, RefusesTheDirectoryOfAnotherSuite) {
+  const SuiteText first, second{.axes = "[axes]\npreset = [\"dqn\"]\n"};
+  const auto sweep = [this](const SuiteText& suite, const std::string& title) {
+    WriteContent(Path("titled.toml"), fmt::format("title = \"{}\"\n", title) + suite.Text());
+    return Sweeping({Path("titled.toml"), "--out", Out().string(), "--no-estimate"}).Wait();
+  };
+  EXPECT_EQ(sweep(first, "One").exit_code, 0);
+  const Snapshot before = SnapshotOf(Out());
+  ExpectWords(ExpectError(sweep(second, "Two"), 2),
+              {"out holds the runs of another suite, 'One'", "choose another --out"});
+  ExpectUnchanged(Out(), before);
+  // One whose title or runs alone are others has been edited.
+  EXPECT_EQ(sweep(first, "Two").exit_code, 0);
+  EXPECT_EQ(sweep(second, "Two").exit_code, 0);
+}
+
 TEST_F(SweepCommand, RefusesADirectoryThatIsNoRun) {
   fs::create_directories(Run("classic-cartpole-stable-aa-1"));
   WriteContent(Run("classic-cartpole-stable-aa-1") / "mine.txt", "precious");

@@ -34,6 +34,12 @@ bool IsOfTheMethod(const std::string& key) {
   return std::ranges::find(kKeysOfNoMethod, key) == kKeysOfNoMethod.end();
 }
 
+bool IsEqualInAll(std::span<const RunRecord> records, const std::string& key) {
+  return std::ranges::all_of(records, [&](const RunRecord& record) {
+    return record.settings.at(key) == records.front().settings.at(key);
+  });
+}
+
 std::string Unquoted(const std::string& literal) {
   return literal.size() >= 2 && literal.front() == '"' ? literal.substr(1, literal.size() - 2)
                                                        : literal;
@@ -388,11 +394,15 @@ Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& 
 std::vector<std::string> DifferingKeys(std::span<const RunRecord> records) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : records.front().settings) {
-    const bool differs =
-        std::ranges::any_of(records, [&key = key, &value = value](const auto& record) {
-          return record.settings.at(key) != value;
-        });
-    if (differs && IsOfTheMethod(key)) keys.push_back(key);
+    if (IsOfTheMethod(key) && !IsEqualInAll(records, key)) keys.push_back(key);
+  }
+  return keys;
+}
+
+std::vector<std::string> EqualKeys(std::span<const RunRecord> records) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : records.front().settings) {
+    if (IsEqualInAll(records, key)) keys.push_back(key);
   }
   return keys;
 }

@@ -99,6 +99,9 @@ Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& 
 // method: seed, steps, threads, intervals of logs, evaluations and checkpoints, where Python is.
 std::vector<std::string> DifferingKeys(std::span<const RunRecord> records);
 
+// Of all keys, those whose value is the same in all runs.
+std::vector<std::string> EqualKeys(std::span<const RunRecord> records);
+
 // "η" for agent.eta, ω, m and β likewise, else the last part of the key.
 std::string KeySymbol(const std::string& key);
 

@@ -41,9 +41,9 @@ struct Found {
 // What a sweep notes about its runs: those that ended early are told so, those that failed and have
 // not been completed since are listed.
 void ApplyNotes(const fs::path& folder, Found& found) {
-  for (const NotedRun& note : ReadSweepJson(folder / "sweep.json")) {
-    if (note.name != fs::path(note.name).filename()) continue;  // a name as no sweep gives it
-    const fs::path directory = folder / note.name;
+  for (const auto& [name, note] : ReadSweepJson(folder / "sweep.json").runs) {
+    if (name != fs::path(name).filename()) continue;  // a name as no sweep gives it
+    const fs::path directory = folder / name;
     const auto record = std::ranges::find_if(found.records, [&directory](const RunRecord& run) {
       return run.directory.lexically_normal() == directory.lexically_normal();
     });

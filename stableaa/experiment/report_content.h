@@ -14,6 +14,7 @@ struct ReportTable {
   std::string caption;
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
+  bool folded = false;  // shown on request
 };
 
 // A drawing by gnuplot; `name` is that of its files.

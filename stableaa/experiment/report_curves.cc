@@ -63,9 +63,12 @@ void AddCurveFigures(const Report& report, const EnvironmentResults& results,
   for (const bool iqm : {false, true}) {
     // Of one run there is nothing but its curve.
     if (iqm && !HaveIntervals(results)) continue;
-    const std::string_view what = !HaveIntervals(results) ? "return of evaluations"
-                                  : iqm ? "interquartile mean and its 95 % bootstrap interval"
-                                        : "mean ± standard deviation over runs";
+    const bool bands = curves.size() <= kMostBands;
+    const std::string_view what =
+        !HaveIntervals(results) ? "return of evaluations"
+        : iqm
+            ? (bands ? "interquartile mean and its 95 % bootstrap interval" : "interquartile mean")
+            : (bands ? "mean ± standard deviation over runs" : "mean over runs");
     section.figures.push_back(Draw(
         LineFigure{.name = fmt::format("curve-{}-{}", iqm ? "iqm" : "mean", FileStem(results.env)),
                    .caption = fmt::format("{}: {}; {}, evaluations up to step {}.", results.env,
@@ -92,13 +95,15 @@ void AddSharedFigures(const Report& report, const std::vector<double>& shares,
                       const std::vector<EstimatedCurve>& curves, ReportSection& section) {
   std::vector<double> percent;
   for (const double share : shares) percent.push_back(100 * share);
+  const bool bands = curves.size() <= kMostBands;
   for (const bool iqm : {false, true}) {
     section.figures.push_back(Draw(LineFigure{
         .name = iqm ? "curve-iqm-all" : "curve-mean-all",
         .caption = fmt::format(
             "All {} environments together: {}. Returns are {}.", report.comparison.shared.size(),
-            iqm ? "interquartile mean, " + SharedIntervalText(report)
-                : std::string("mean ± standard deviation over runs and environments"),
+            iqm ? "interquartile mean" + (bands ? ", " + SharedIntervalText(report) : "")
+                : fmt::format("mean{} over runs and environments",
+                              bands ? " ± standard deviation" : ""),
             ScaleText(report)),
         .title = fmt::format("{} environments", report.comparison.shared.size()),
         .x_label = "% of the steps compared",
@@ -114,8 +119,7 @@ void AddCurves(Report& report) {
   if (report.labels.size() > kMostBands) {
     section.paragraphs.push_back(
         "Figures of more than six variants have no bands, which would hide each other; curves.csv "
-        "has "
-        "them.");
+        "has them.");
   }
   std::string csv = fmt::format("env,variant,step,{}\n", kEstimateColumns);
   if (report.HasShared()) {

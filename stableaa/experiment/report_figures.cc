@@ -118,14 +118,17 @@ ReportFigure Draw(const LineFigure& figure) {
 }
 
 ReportFigure Draw(const IntervalFigure& figure) {
-  std::string data = "$rows << EOD\n", tics;
+  constexpr int kRowHeight = 40, kAround = 140;
+  std::string data = "$rows << EOD\n", labels;
   const std::size_t count = figure.rows.size();
   for (std::size_t i = 0; i < count; ++i) {
     const IntervalFigure::Row& row = figure.rows[i];
     const Interval interval = row.interval.value_or(Interval{row.value, row.value});
     data += fmt::format("{} {} {} {} 0x{}\n", count - i, row.value, interval.low, interval.high,
                         GnuplotColour(row.style).substr(1));
-    tics += fmt::format("{}{} {}", i == 0 ? "" : ", ", GnuplotQuoted(row.label), count - i);
+    // Above its interval: a margin at the left has no room for long names.
+    labels += fmt::format("set label {} {} at graph 0.01, first {}.42 left front\n", i + 1,
+                          GnuplotQuoted(row.label), count - i);
   }
   const std::string reference =
       figure.reference
@@ -135,29 +138,32 @@ ReportFigure Draw(const IntervalFigure& figure) {
                 *figure.reference)
           : "";
   const std::string script = fmt::format(
-      "{}{}EOD\nset title {} font title_font\nset xlabel {}\nunset key\nset yrange [0.4:{}.6]\n"
-      "set ytics ({})\nset offsets graph 0.02, graph 0.02, 0, 0\n{}"
+      "{}{}EOD\nset title {} font title_font\nset xlabel {}\nunset key\nset yrange [0.5:{}.9]\n"
+      "set border 1\nunset ytics\nset offsets graph 0.02, graph 0.02, 0, 0\n{}{}"
       "plot $rows using 2:1:3:4:5 with xerrorbars linecolor rgb variable linewidth 2 pointtype 7 "
       "pointsize 0.8\n",
-      kGnuplotStyle, data, GnuplotQuoted(figure.title), GnuplotQuoted(figure.x_label), count, tics,
-      reference);
-  return {
-      .name = figure.name,
-      .caption = figure.caption,
-      .picture = {.width = kWidth, .height = 110 + 26 * static_cast<int>(count), .script = script}};
+      kGnuplotStyle, data, GnuplotQuoted(figure.title), GnuplotQuoted(figure.x_label), count,
+      labels, reference);
+  return {.name = figure.name,
+          .caption = figure.caption,
+          .picture = {.width = kWidth,
+                      .height = kAround + kRowHeight * static_cast<int>(count),
+                      .script = script}};
 }
 
 ReportFigure Draw(const PanelFigure& figure) {
-  constexpr double kLeft = 0.13, kRight = 0.97;
-  constexpr int kPanelHeight = 250, kAround = 50;
+  // Terminals differ in how wide they take letters to be: what a panel shows stands above it, the
+  // legend beside it, where there is room in all of them.
+  constexpr double kLeft = 0.11, kRight = 0.79;
+  constexpr int kPanelHeight = 240, kTitle = 40, kPanelTitle = 26, kTics = 42, kBelow = 20;
   const auto count = static_cast<int>(figure.panels.size());
-  const int height = count * kPanelHeight + kAround;
+  const int height = kTitle + count * kPanelHeight + kBelow;
   std::string script = fmt::format("{}set multiplot title {} font title_font\n", kGnuplotStyle,
                                    GnuplotQuoted(figure.title));
   for (int p = 0; p < count; ++p) {
     const PanelFigure::Panel& panel = figure.panels[static_cast<std::size_t>(p)];
-    const double top = height - 45.0 - p * kPanelHeight;
-    const double bottom = top - kPanelHeight + 92;
+    const double above = height - kTitle - p * kPanelHeight;
+    const double top = above - kPanelTitle, bottom = above - kPanelHeight + kTics;
     const std::string prefix = fmt::format("panel{}_", p);
     std::vector<std::string> plots;
     if (panel.reference) {
@@ -168,11 +174,12 @@ ReportFigure Draw(const PanelFigure& figure) {
                       std::back_inserter(plots));
     script += fmt::format(
         "{}set lmargin at screen {}\nset rmargin at screen {}\nset tmargin at screen {}\n"
-        "set bmargin at screen {}\nset ylabel {}\nset xlabel {}\n"
-        "set key at screen 0.55, screen {} center top horizontal maxrows 1 samplen 2 width 0\n{}",
+        "set bmargin at screen {}\nset label 1 {} at graph 0, screen {} left\nset xlabel {}\n"
+        "set key at screen {}, screen {} left top vertical samplen 2 width 0\n{}",
         Blocks(panel.lines, prefix), kLeft, kRight, top / height, bottom / height,
-        GnuplotQuoted(panel.y_label), GnuplotQuoted(p + 1 == count ? figure.x_label : ""),
-        (bottom - (p + 1 == count ? 52 : 28)) / height, PlotCommand(plots));
+        GnuplotQuoted(panel.title), (top + 13) / height,
+        GnuplotQuoted(p + 1 == count ? figure.x_label : ""), kRight + 0.01, top / height,
+        PlotCommand(plots));
   }
   return {.name = figure.name,
           .caption = figure.caption,

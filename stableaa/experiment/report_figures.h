@@ -52,7 +52,7 @@ ReportFigure Draw(const IntervalFigure& figure);
 struct PanelFigure {
   std::string name, caption, title, x_label;
   struct Panel {
-    std::string y_label;
+    std::string title;
     std::vector<FigureLine> lines;
     std::optional<double> reference = {};
   };

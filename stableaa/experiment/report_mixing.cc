@@ -72,7 +72,7 @@ ReportFigure MixingFigure(const Report& report, const EnvironmentResults& result
                           const VariantRuns& runs) {
   const StepUnit unit = UnitOf(results.steps.back());
   const std::string& label = report.labels[runs.variant];
-  PanelFigure::Panel weights{.y_label = "mixing weight α", .lines = {}};
+  PanelFigure::Panel weights{.title = "mixing weights α", .lines = {}};
   const int targets = runs.runs.front().record->options.agent.targets;
   for (int i = 1; i <= targets; ++i) {
     std::vector<FigurePoint> points =
@@ -82,7 +82,7 @@ ReportFigure MixingFigure(const Report& report, const EnvironmentResults& result
                              .style = static_cast<std::size_t>(targets - i),
                              .points = std::move(points)});
   }
-  PanelFigure::Panel gain{.y_label = "gain", .lines = {}, .reference = 1};
+  PanelFigure::Panel gain{.title = "gain", .lines = {}, .reference = 1};
   gain.lines.push_back({.label = "fitted",
                         .style = 0,
                         .points = MeanOver(runs, "gain", results.steps.back(), unit.size)});

@@ -33,13 +33,13 @@ nav a { display: inline-block; margin: 0 0.9rem 0.2rem 0; }
 figure { margin: 0; min-width: 0; }
 figure img { display: block; width: 100%; height: auto; max-width: 60rem; }
 figure .small { width: auto; max-width: 100%; image-rendering: pixelated; }
-figcaption, caption { color: var(--soft); font-size: 0.9rem; text-align: left; padding: 0.3rem 0; }
-.wide { overflow-x: auto; margin: 1rem 0; }
+figcaption, summary { color: var(--soft); font-size: 0.9rem; text-align: left; padding: 0.3rem 0; }
+.table { margin: 1rem 0; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.25rem 1rem 0.25rem 0; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { color: var(--soft); font-weight: 600; }
 .number { text-align: right; }
-caption { white-space: normal; }
 pre { overflow-x: auto; background: var(--raised); border: 1px solid var(--line); border-radius: 6px; padding: 0.7rem;
       font: 0.8rem/1.4 ui-monospace, "DejaVu Sans Mono", monospace; }
 footer { margin-top: 3rem; color: var(--soft); font-size: 0.9rem; border-top: 1px solid var(--line); }
@@ -74,9 +74,12 @@ bool HasNumbers(const ReportTable& table, std::size_t column) {
 
 std::string TableHtml(const ReportTable& table) {
   std::vector<std::string_view> looks;
+  // Outside of what scrolls, or a phone shows the beginning of a caption only.
+  const std::string caption = HtmlText(table.caption);
   std::string html =
-      fmt::format("<div class=\"wide\" tabindex=\"0\"><table><caption>{}</caption><thead><tr>",
-                  HtmlText(table.caption));
+      fmt::format("<figure class=\"table\">{}<div class=\"wide\" tabindex=\"0\"><table><thead><tr>",
+                  table.folded ? fmt::format("<details><summary>{}</summary>", caption)
+                               : fmt::format("<figcaption>{}</figcaption>", caption));
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     looks.push_back(c > 0 && HasNumbers(table, c) ? " class=\"number\"" : "");
     html += fmt::format("<th scope=\"col\"{}>{}</th>", looks[c], HtmlText(table.columns[c]));
@@ -89,7 +92,8 @@ std::string TableHtml(const ReportTable& table) {
     }
     html += "</tr>\n";
   }
-  return html + "</tbody></table></div>\n";
+  return html +
+         fmt::format("</tbody></table></div>{}</figure>\n", table.folded ? "</details>" : "");
 }
 
 bool IsText(const ReportAttachment& attachment) { return attachment.media_type == "text/plain"; }

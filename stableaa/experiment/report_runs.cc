@@ -97,8 +97,8 @@ std::vector<std::string> Values(std::span<const RunRecord> records, const std::s
 
 ReportTable ConfigurationTable(const Report& report) {
   ReportTable table{.caption =
-                        "Keys in which runs differ, by environment and variant; all others are "
-                        "equal in all runs (config.toml of a run has every key).",
+                        "Keys in which runs differ, by environment and variant, apart from seeds, "
+                        "steps, threads, and the intervals of logs, evaluations and checkpoints.",
                     .columns = {"key"},
                     .rows = {}};
   std::vector<const RunRecord*> examples;
@@ -116,7 +116,18 @@ ReportTable ConfigurationTable(const Report& report) {
   return table;
 }
 
-std::string ConfigurationCsv(const ReportTable& table) {
+ReportTable CommonConfigurationTable(const Report& report) {
+  ReportTable table{.caption = "All keys whose value is the same in all runs.",
+                    .columns = {"key", "value"},
+                    .rows = {},
+                    .folded = true};
+  for (const std::string& key : EqualKeys(report.records)) {
+    table.rows.push_back({key, report.records.front().settings.at(key)});
+  }
+  return table;
+}
+
+std::string TableCsv(const ReportTable& table) {
   std::string csv;
   const auto add = [&csv](const std::vector<std::string>& cells) {
     CsvLine line;
@@ -210,8 +221,11 @@ void AddWhatWasRun(Report& report, const std::vector<FailedRun>& failed) {
       Joined(Values(report.records, "compiler")), Joined(Values(report.records, "machine"))));
   AddFailures(failed, section);
   ReportTable configuration = ConfigurationTable(report);
-  report.AddCsv("configuration", ConfigurationCsv(configuration));
+  ReportTable common = CommonConfigurationTable(report);
+  report.AddCsv("configuration", TableCsv(configuration));
+  report.AddCsv("configuration_common", TableCsv(common));
   if (!configuration.rows.empty()) section.tables.push_back(std::move(configuration));
+  section.tables.push_back(std::move(common));
   AddRunTable(report, section);
   report.content.sections.push_back(std::move(section));
 }

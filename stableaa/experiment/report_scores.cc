@@ -78,7 +78,7 @@ std::string ScoreCsv(const Report& report) {
                    .Range(std::nullopt);
       }
       const MedianEstimate median = MedianOf({variant.Values(&ComparedRun::steps_to_threshold)});
-      csv += line(fmt::format("steps_to_{}", results.threshold))
+      csv += line(fmt::format("steps_to_{:.6g}", results.threshold))
                  .Count(static_cast<std::int64_t>(variant.runs.size()))
                  .Text("")
                  .Text("")
@@ -184,6 +184,15 @@ std::vector<Improvement> Improvements(const Report& report) {
   return improvements;
 }
 
+ReportTable ImprovementTable(const Report& report, const std::string& env) {
+  return {.caption = fmt::format("{}: how likely X has the larger final score.",
+                                 env == "all" ? fmt::format("All {} environments together",
+                                                            report.comparison.shared.size())
+                                              : env),
+          .columns = {"X > Y", "P(X > Y)", "95 %"},
+          .rows = {}};
+}
+
 }  // namespace
 
 void AddImprovements(Report& report) {
@@ -196,9 +205,6 @@ void AddImprovements(Report& report) {
                      "environment, ties counting half: Mann–Whitney's U / (n m), averaged over "
                      "environments, with 95 % stratified bootstrap intervals. An interval that "
                      "holds ½ leaves open which one is better."}};
-  ReportTable table{.caption = "P(X > Y), final scores.",
-                    .columns = {"environment", "X", "Y", "P(X > Y)", "95 %"},
-                    .rows = {}};
   IntervalFigure figure{
       .name = "improvement",
       .caption =
@@ -208,27 +214,28 @@ void AddImprovements(Report& report) {
       .x_label = "P(X > Y)",
       .rows = {},
       .reference = 0.5};
-  std::string csv = "env,x,y,probability,low,high\n";
+  std::string csv = "env,x,y,probability,low,high\n", env_of_table;
   const std::string drawn = report.HasShared()     ? "all"
                             : improvements.empty() ? ""
                                                    : improvements.front().env;
   for (const Improvement& pair : improvements) {
     const std::string &x = report.labels[pair.x], &y = report.labels[pair.y];
-    table.rows.push_back(
-        {pair.env, x, y, fmt::format("{:.2f}", pair.probability),
+    const std::string label = fmt::format("{} > {}", x, y);
+    if (pair.env != env_of_table) section.tables.push_back(ImprovementTable(report, pair.env));
+    env_of_table = pair.env;
+    section.tables.back().rows.push_back(
+        {label, fmt::format("{:.2f}", pair.probability),
          pair.interval ? fmt::format("[{:.2f}, {:.2f}]", pair.interval->low, pair.interval->high)
                        : ""});
     csv += CsvLine().Text(pair.env).Text(x).Text(y).Number(pair.probability).Range(pair.interval);
     if (pair.env == drawn) {
-      figure.rows.push_back(
-          {fmt::format("{} > {}", x, y), pair.probability, pair.interval, pair.x});
+      figure.rows.push_back({label, pair.probability, pair.interval, pair.x});
     }
   }
   if (!figure.rows.empty() && figure.rows.size() <= 30) {
     figure.caption += drawn == "all" ? " All environments together." : fmt::format(" {}.", drawn);
     section.figures.push_back(Draw(figure));
   }
-  section.tables.push_back(std::move(table));
   report.AddCsv("improvement", csv);
   report.content.sections.push_back(std::move(section));
 }

@@ -15,7 +15,8 @@
 namespace stableaa {
 namespace {
 
-constexpr std::size_t kFewRuns = 5;  // below which intervals say little
+constexpr std::size_t kFewRuns = 5;      // below which intervals say little
+constexpr std::size_t kFewVariants = 5;  // of which all pairs are looked at
 
 // "IQM 8.1 [7.2, 8.9]"
 struct Ranked {
@@ -49,6 +50,23 @@ std::string DivergedRuns(const Comparison& comparison) {
   return Joined(words);
 }
 
+// "; that of raa lies above that of dqn": among those behind the first.
+std::string ApartBehind(const std::vector<Ranked>& ranked) {
+  std::string text;
+  for (std::size_t i = 1; i < ranked.size(); ++i) {
+    std::vector<std::string> below;
+    for (std::size_t j = i + 1; j < ranked.size(); ++j) {
+      const std::optional<Interval>&high = ranked[i].estimate.interval,
+            &low = ranked[j].estimate.interval;
+      if (high && low && low->high < high->low) below.push_back(ranked[j].label);
+    }
+    if (!below.empty()) {
+      text += fmt::format("; that of {} lies above that of {}", ranked[i].label, Joined(below));
+    }
+  }
+  return text;
+}
+
 std::string Verdict(const std::string& where, std::vector<Ranked> ranked) {
   std::ranges::stable_sort(ranked, std::ranges::greater{},
                            [](const Ranked& one) { return one.estimate.iqm; });
@@ -67,10 +85,14 @@ std::string Verdict(const std::string& where, std::vector<Ranked> ranked) {
   std::string text = fmt::format("{}: {} has the largest final score, {}", where, best.label,
                                  ShownEstimate(best.estimate));
   if (!apart.empty()) text += fmt::format("; its interval lies above that of {}", FirstOf(apart));
-  if (!overlapping.empty()) text += fmt::format("; it overlaps that of {}", FirstOf(overlapping));
+  if (!overlapping.empty()) {
+    text += fmt::format("; {} overlaps that of {}", apart.empty() ? "its interval" : "it",
+                        FirstOf(overlapping));
+  }
   if (!unknown.empty()) {
     text += fmt::format("; behind it {}, too few runs for intervals", FirstOf(unknown));
   }
+  if (ranked.size() <= kFewVariants) text += ApartBehind(ranked);
   return text + ".";
 }
 

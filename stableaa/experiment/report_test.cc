@@ -147,10 +147,49 @@ TEST(FullReport, HasEverySectionWithItsFiguresAndNumbers) {
     EXPECT_TRUE(figures.contains(name)) << name;
   }
   EXPECT_EQ(Names(folder / "report" / "tables"),
-            (std::set<std::string>{"ablations.csv", "configuration.csv", "cost.csv", "curves.csv",
-                                   "curves_all.csv", "improvement.csv", "mixing.csv",
-                                   "profiles.csv", "runs.csv", "scores.csv"}));
+            (std::set<std::string>{"ablations.csv", "configuration.csv", "configuration_common.csv",
+                                   "cost.csv", "curves.csv", "curves_all.csv", "improvement.csv",
+                                   "mixing.csv", "profiles.csv", "runs.csv", "scores.csv"}));
   ExpectNumbers(folder / "report" / "tables");
+}
+
+// Wherever intervals are apart, also behind the first.
+TEST(FullReport, TellsFirstWhoIsAhead) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& preset, double first, double second) {
+    WriteRun(folder / "runs" / (preset + "1"), "minatar/breakout", preset, 1, {first});
+    WriteRun(folder / "runs" / (preset + "2"), "minatar/breakout", preset, 2, {second});
+  };
+  write("dueling-dqn", 6, 7);
+  write("raa", 1, 2);
+  write("dqn", 5, 9);
+  const std::string page =
+      FileContent(WriteReport({.directories = {folder / "runs"}, .out = folder / "report"}).page);
+  EXPECT_NE(page.find("minatar/breakout: dqn has the largest final score, 7.00 [5.00, 9.00]; its "
+                      "interval lies above that of raa (1.50 [1.00, 2.00]); it overlaps that of "
+                      "dueling-dqn (6.50 [6.00, 7.00]); that of dueling-dqn lies above that of "
+                      "raa.</li>"),
+            std::string::npos)
+      << page.substr(0, page.find("<section"));
+}
+
+TEST(FullReport, TellsEveryKeyOnce) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "runs" / "a", "minatar/breakout", "dqn", 1, {1});
+  WriteRun(folder / "runs" / "b", "minatar/breakout", "dqn", 2, {1, 2}, {"agent.discount=0.5"});
+  WriteReport({.directories = {folder / "runs"}, .out = folder / "report"});
+  const fs::path tables = folder / "report" / "tables";
+  const std::string differ = FileContent(tables / "configuration.csv");
+  const std::string common = FileContent(tables / "configuration_common.csv");
+  EXPECT_EQ(Count(differ, "\n"), 2U) << differ;
+  EXPECT_NE(differ.find("\nagent.discount,0.5,0.99\n"), std::string::npos) << differ;
+  RunOptions options;
+  Config config;
+  Describe(config, options);
+  for (const ConfigKey& key : config.Keys()) {
+    const bool is_free = key.key == "train.seed" || key.key == "train.steps";
+    EXPECT_EQ(Count("\n" + differ + common, "\n" + key.key + ","), is_free ? 0U : 1U) << key.key;
+  }
 }
 
 TEST(FullReport, IsTheSameAgainAndReplacesAFormerOne) {

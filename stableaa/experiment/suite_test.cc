@@ -358,7 +358,7 @@ TEST(SuiteConfigs, AllCanBeRead) {
       SCOPED_TRACE(entry.path());
       const Suite suite = ReadSuite(entry.path());
       EXPECT_NE(suite.title, "");
-      EXPECT_EQ(suite.seeds.size(), 3U);
+      EXPECT_GE(suite.seeds.size(), 3U);
       ++count;
       // The head says how to run it, by its name.
       const std::string path =

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <map>
 #include <system_error>
 #include <utility>
 
@@ -113,11 +112,13 @@ std::string LastError(const fs::path& log, std::uintmax_t begin) {
 // ---- What is there ----
 
 Sweep::Sweep(const Suite& suite, const SweepOptions& options) : suite_(suite), options_(options) {
-  const std::map<std::string, double> seconds = ReadSweepSeconds(options_.out / "sweep.json");
+  const SweepNotes notes = ReadSweepJson(options_.out / "sweep.json");
+  RefuseAnotherSuite(notes);
   for (const SuiteRun& run : suite_.runs) {
     runs_.push_back({.run = &run});
-    const auto found = seconds.find(run.name);
-    if (found != seconds.end()) runs_.back().seconds = found->second;
+    // Without, metrics.csv tells, if less exactly.
+    const auto note = notes.runs.find(run.name);
+    if (note != notes.runs.end()) runs_.back().seconds = note->second.seconds.value_or(0);
     Adopt(runs_.back());
   }
 }
@@ -128,6 +129,18 @@ fs::path Sweep::Directory(const SweepRun& run) const { return options_.out / run
 
 fs::path Sweep::Log(const SweepRun& run, const std::string& ending) const {
   return options_.out / "logs" / (run.run->name + ending);
+}
+
+// A suite may have changed since, in its runs or in its title; in both, it is another one, such as
+// that of the same name in another folder.
+void Sweep::RefuseAnotherSuite(const SweepNotes& notes) const {
+  if (notes.runs.empty() || notes.title == suite_.title) return;
+  for (const SuiteRun& run : suite_.runs) {
+    if (notes.runs.contains(run.name)) return;
+  }
+  throw BadInput(
+      fmt::format("{} holds the runs of another suite{}; choose another --out", Shown(options_.out),
+                  notes.title.empty() ? "" : fmt::format(", '{}'", Shorten(notes.title))));
 }
 
 void Sweep::Adopt(SweepRun& run) const {

@@ -78,6 +78,7 @@ class Sweep {
 
   std::filesystem::path Directory(const SweepRun& run) const;
   std::filesystem::path Log(const SweepRun& run, const std::string& ending) const;
+  void RefuseAnotherSuite(const SweepNotes& notes) const;
   void Adopt(SweepRun& run) const;
   std::optional<std::string> WhyDone(SweepRun& run) const;
 

@@ -101,32 +101,32 @@ void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
   WriteTextFile(file, Dump({{"title", title}, {"runs", std::move(list)}}, 1) + "\n");
 }
 
-std::vector<NotedRun> ReadSweepJson(const std::filesystem::path& file) {
-  std::vector<NotedRun> notes;
+namespace {
+
+std::string TextOf(const Json& object, const char* key) {
+  return object.contains(key) && object[key].is_string() ? object[key].get<std::string>()
+                                                         : std::string();
+}
+
+}  // namespace
+
+SweepNotes ReadSweepJson(const std::filesystem::path& file) {
+  SweepNotes notes;
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return notes;
   const Json json = Json::parse(ReadTextFile(file, kMaxBytes), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) return notes;
+  notes.title = TextOf(json, "title");
   for (const Json& run : json["runs"]) {
-    const auto text = [&run](const char* key) {
-      return run.contains(key) && run[key].is_string() ? run[key].get<std::string>()
-                                                       : std::string();
-    };
-    NotedRun note{.name = text("name"), .status = text("status"), .message = text("message")};
+    const std::string name = TextOf(run, "name");
+    if (name.empty()) continue;
+    NotedRun& note = notes.runs[name];
+    note = {.status = TextOf(run, "status"), .message = TextOf(run, "message")};
     if (run.contains("seconds") && run["seconds"].is_number()) {
       note.seconds = run["seconds"].get<double>();
     }
-    if (!note.name.empty()) notes.push_back(std::move(note));
   }
   return notes;
-}
-
-std::map<std::string, double> ReadSweepSeconds(const std::filesystem::path& file) {
-  std::map<std::string, double> seconds;
-  for (const NotedRun& note : ReadSweepJson(file)) {
-    if (note.seconds) seconds[note.name] = *note.seconds;
-  }
-  return seconds;
 }
 
 }  // namespace stableaa

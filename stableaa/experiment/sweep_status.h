@@ -65,17 +65,17 @@ std::string RunJson(const SweepRun& run, const RunJsonOptions& options);
 void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
                     std::span<const SweepRun> runs);
 
-// What sweep.json says about a run; text that is not there is empty.
+// What sweep.json says; text that is not there is empty.
 struct NotedRun {
-  std::string name, status = {}, message = {};
+  std::string status, message;
   std::optional<double> seconds = {};
 };
+struct SweepNotes {
+  std::string title;
+  std::map<std::string, NotedRun> runs;  // by name
+};
 // Empty if there is no such file or it is none of ours. Runs without a name are passed over.
-std::vector<NotedRun> ReadSweepJson(const std::filesystem::path& file);
-
-// The seconds of each run, by name. Empty if there is no such file or it is none of ours: then
-// metrics.csv tells, if less exactly.
-std::map<std::string, double> ReadSweepSeconds(const std::filesystem::path& file);
+SweepNotes ReadSweepJson(const std::filesystem::path& file);
 
 }  // namespace stableaa
 

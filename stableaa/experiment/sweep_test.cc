@@ -193,13 +193,13 @@ TEST_F(SweepStatusTest, SharesAndCounts) {
   EXPECT_EQ(counts.failed, 1U);
 }
 
-TEST_F(SweepStatusTest, SweepJsonTellsAndItsSecondsReadBack) {
+TEST_F(SweepStatusTest, SweepJsonTellsAndReadsBack) {
   const TemporaryFolder folder;
   runs_[0].state = SweepState::kFailed;
   runs_[0].message = "bad \xff bytes and \"quotes\"";
   runs_[1].seconds = 12.25;
   const fs::path file = folder / "sweep.json";
-  EXPECT_TRUE(ReadSweepSeconds(file).empty());
+  EXPECT_TRUE(ReadSweepJson(file).runs.empty());
   WriteSweepJson(file, suite_.title, runs_);
   const auto json = nlohmann::json::parse(FileContent(file));
   EXPECT_EQ(json["title"], "Four");
@@ -208,13 +208,15 @@ TEST_F(SweepStatusTest, SweepJsonTellsAndItsSecondsReadBack) {
   EXPECT_EQ(json["runs"][1]["values"]["agent.eta"], 2);
   EXPECT_EQ(json["runs"][2]["seed"], 2);
   EXPECT_TRUE(json["runs"][0]["eval_return"].is_null());
-  const auto seconds = ReadSweepSeconds(file);
-  EXPECT_EQ(seconds.size(), 4U);
-  EXPECT_EQ(seconds.at("minatar-breakout-stable-aa-eta-2-1"), 12.25);
+  const SweepNotes notes = ReadSweepJson(file);
+  EXPECT_EQ(notes.title, "Four");
+  EXPECT_EQ(notes.runs.size(), 4U);
+  EXPECT_EQ(notes.runs.at("minatar-breakout-stable-aa-eta-2-1").seconds, 12.25);
+  EXPECT_EQ(notes.runs.at("minatar-breakout-stable-aa-eta-2-1").status, "pending");
   for (const std::string broken : {"", "[]", "{", "{\"runs\": 3}", "{\"runs\": [3, {}]}",
                                    "{\"runs\": [{\"name\": 3, \"seconds\": \"x\"}]}"}) {
     WriteContent(file, broken);
-    EXPECT_TRUE(ReadSweepSeconds(file).empty()) << broken;
+    EXPECT_TRUE(ReadSweepJson(file).runs.empty()) << broken;
   }
 }
 
