@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +19,7 @@ namespace stableaa {
 namespace {
 
 constexpr int kSharedPoints = 50;
-constexpr std::size_t kMostBands = 6;  // more would hide each other
+constexpr std::size_t kMostBands = 7;  // more would hide each other, and colours repeat
 
 struct EstimatedCurve {
   std::size_t variant = 0;
@@ -39,16 +42,57 @@ std::optional<Interval> DeviationBand(const Estimate& estimate) {
   return Interval{estimate.mean - estimate.deviation, estimate.mean + estimate.deviation};
 }
 
+// The variants that one figure shows: all or, where these are too many, those of one preset beside
+// the presets that have no others.
+struct CurveGroup {
+  std::string preset = {};  // empty: all
+  std::vector<std::size_t> variants = {};
+
+  bool HasBands() const { return variants.size() <= kMostBands; }
+  bool Has(std::size_t variant) const {
+    return std::ranges::find(variants, variant) != variants.end();
+  }
+  std::string FileName(std::string_view kind, std::string_view of) const {
+    return fmt::format("curve-{}-{}{}{}", kind, FileStem(of), preset.empty() ? "" : "-",
+                       preset.empty() ? "" : FileStem(preset));
+  }
+  std::string Caption() const {
+    return preset.empty() ? "" : fmt::format(", {} beside presets of one variant", preset);
+  }
+};
+
+std::vector<CurveGroup> CurveGroups(const Report& report) {
+  std::map<std::string, std::vector<std::size_t>> by_preset;
+  CurveGroup all;
+  for (std::size_t v = 0; v < report.labels.size(); ++v) {
+    all.variants.push_back(v);
+    by_preset[report.comparison.variants[v].preset].push_back(v);
+  }
+  std::vector<CurveGroup> groups;
+  for (const auto& [preset, variants] : by_preset) {
+    if (all.HasBands() || variants.size() == 1) continue;
+    CurveGroup& group = groups.emplace_back(CurveGroup{.preset = preset});
+    std::ranges::copy_if(all.variants, std::back_inserter(group.variants), [&](std::size_t v) {
+      const auto& of_preset = by_preset[report.comparison.variants[v].preset];
+      return of_preset.size() == 1 || report.comparison.variants[v].preset == preset;
+    });
+  }
+  if (groups.size() < 2) return {all};
+  return groups;
+}
+
 std::vector<FigureLine> CurveLines(const Report& report, const std::vector<EstimatedCurve>& curves,
-                                   const std::vector<double>& x, bool iqm) {
+                                   const CurveGroup& group, const std::vector<double>& x,
+                                   bool iqm) {
   std::vector<FigureLine> lines;
   for (const EstimatedCurve& curve : curves) {
+    if (!group.Has(curve.variant)) continue;
     FigureLine& line = lines.emplace_back(
         FigureLine{.label = report.labels[curve.variant], .style = curve.variant, .points = {}});
     for (std::size_t i = 0; i < x.size(); ++i) {
       const Estimate& estimate = curve.points[i];
       line.points.push_back({x[i], iqm ? estimate.iqm : estimate.mean});
-      if (curves.size() > kMostBands) continue;
+      if (!group.HasBands()) continue;
       line.points.back().interval = iqm ? estimate.interval : DeviationBand(estimate);
     }
   }
@@ -56,27 +100,27 @@ std::vector<FigureLine> CurveLines(const Report& report, const std::vector<Estim
 }
 
 void AddCurveFigures(const Report& report, const EnvironmentResults& results,
-                     const std::vector<EstimatedCurve>& curves, ReportSection& section) {
+                     const std::vector<EstimatedCurve>& curves, const CurveGroup& group,
+                     ReportSection& section) {
   const StepUnit unit = UnitOf(results.steps.back());
   std::vector<double> x;
   for (const std::int64_t step : results.steps) x.push_back(static_cast<double>(step) / unit.size);
   for (const bool iqm : {false, true}) {
     // Of one run there is nothing but its curve.
     if (iqm && !HaveIntervals(results)) continue;
-    const bool bands = curves.size() <= kMostBands;
-    const std::string_view what =
+    const std::string what =
         !HaveIntervals(results) ? "return of evaluations"
-        : iqm
-            ? (bands ? "interquartile mean and its 95 % bootstrap interval" : "interquartile mean")
-            : (bands ? "mean ± standard deviation over runs" : "mean over runs");
-    section.figures.push_back(Draw(
-        LineFigure{.name = fmt::format("curve-{}-{}", iqm ? "iqm" : "mean", FileStem(results.env)),
-                   .caption = fmt::format("{}: {}; {}, evaluations up to step {}.", results.env,
-                                          what, RunsText(results), results.steps.back()),
-                   .title = results.env,
-                   .x_label = unit.label,
-                   .y_label = iqm ? "return, IQM" : "return",
-                   .lines = CurveLines(report, curves, x, iqm)}));
+        : iqm                   ? fmt::format("interquartile mean{}",
+                            group.HasBands() ? " and its 95 % bootstrap interval" : "")
+              : fmt::format("mean{} over runs", group.HasBands() ? " ± standard deviation" : "");
+    section.figures.push_back(Draw(LineFigure{
+        .name = group.FileName(iqm ? "iqm" : "mean", results.env),
+        .caption = fmt::format("{}{}: {}; {}, evaluations up to step {}.", results.env,
+                               group.Caption(), what, RunsText(results), results.steps.back()),
+        .title = results.env,
+        .x_label = unit.label,
+        .y_label = iqm ? "return, IQM" : "return",
+        .lines = CurveLines(report, curves, group, x, iqm)}));
   }
 }
 
@@ -92,23 +136,25 @@ std::vector<EstimatedCurve> SharedCurves(const Report& report, const std::vector
 }
 
 void AddSharedFigures(const Report& report, const std::vector<double>& shares,
-                      const std::vector<EstimatedCurve>& curves, ReportSection& section) {
+                      const std::vector<EstimatedCurve>& curves, const CurveGroup& group,
+                      ReportSection& section) {
   std::vector<double> percent;
   for (const double share : shares) percent.push_back(100 * share);
-  const bool bands = curves.size() <= kMostBands;
+  const std::size_t count = report.comparison.shared.size();
   for (const bool iqm : {false, true}) {
-    section.figures.push_back(Draw(LineFigure{
-        .name = iqm ? "curve-iqm-all" : "curve-mean-all",
-        .caption = fmt::format(
-            "All {} environments together: {}. Returns are {}.", report.comparison.shared.size(),
-            iqm ? "interquartile mean" + (bands ? ", " + SharedIntervalText(report) : "")
-                : fmt::format("mean{} over runs and environments",
-                              bands ? " ± standard deviation" : ""),
-            ScaleText(report)),
-        .title = fmt::format("{} environments", report.comparison.shared.size()),
-        .x_label = "% of the steps compared",
-        .y_label = iqm ? "normalised return, IQM" : "normalised return",
-        .lines = CurveLines(report, curves, percent, iqm)}));
+    const std::string what =
+        iqm ? fmt::format("interquartile mean{}{}", group.HasBands() ? ", " : "",
+                          group.HasBands() ? SharedIntervalText(report) : "")
+            : fmt::format("mean{} over runs and environments",
+                          group.HasBands() ? " ± standard deviation" : "");
+    section.figures.push_back(Draw(
+        LineFigure{.name = group.FileName(iqm ? "iqm" : "mean", "all"),
+                   .caption = fmt::format("All {} environments together{}: {}. Returns are {}.",
+                                          count, group.Caption(), what, ScaleText(report)),
+                   .title = fmt::format("{} environments", count),
+                   .x_label = "% of the steps compared",
+                   .y_label = iqm ? "normalised return, IQM" : "normalised return",
+                   .lines = CurveLines(report, curves, group, percent, iqm)}));
   }
 }
 
@@ -116,10 +162,12 @@ void AddSharedFigures(const Report& report, const std::vector<double>& shares,
 
 void AddCurves(Report& report) {
   ReportSection section{.id = "curves", .title = "Learning curves"};
-  if (report.labels.size() > kMostBands) {
-    section.paragraphs.push_back(
-        "Figures of more than six variants have no bands, which would hide each other; curves.csv "
-        "has them.");
+  const std::vector<CurveGroup> groups = CurveGroups(report);
+  if (!std::ranges::all_of(groups, &CurveGroup::HasBands)) {
+    section.paragraphs.push_back(fmt::format(
+        "Figures of more than {} variants have no bands, which would hide each other; curves.csv "
+        "has them.",
+        kMostBands));
   }
   std::string csv = fmt::format("env,variant,step,{}\n", kEstimateColumns);
   if (report.HasShared()) {
@@ -127,7 +175,9 @@ void AddCurves(Report& report) {
     for (int i = 1; i <= kSharedPoints; ++i)
       shares.push_back(static_cast<double>(i) / kSharedPoints);
     const std::vector<EstimatedCurve> curves = SharedCurves(report, shares);
-    AddSharedFigures(report, shares, curves, section);
+    for (const CurveGroup& group : groups) {
+      AddSharedFigures(report, shares, curves, group, section);
+    }
     std::string all = fmt::format("variant,share_of_steps,{}\n", kEstimateColumns);
     for (const EstimatedCurve& curve : curves) {
       for (std::size_t i = 0; i < shares.size(); ++i) {
@@ -139,7 +189,9 @@ void AddCurves(Report& report) {
   }
   for (const EnvironmentResults& results : report.comparison.environments) {
     const std::vector<EstimatedCurve> curves = EstimateCurves(results);
-    AddCurveFigures(report, results, curves, section);
+    for (const CurveGroup& group : groups) {
+      AddCurveFigures(report, results, curves, group, section);
+    }
     for (const EstimatedCurve& curve : curves) {
       for (std::size_t i = 0; i < results.steps.size(); ++i) {
         csv += CsvLine()

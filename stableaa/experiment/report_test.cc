@@ -173,6 +173,44 @@ TEST(FullReport, TellsFirstWhoIsAhead) {
       << page.substr(0, page.find("<section"));
 }
 
+// As the paper's Figure 2 does.
+TEST(FullReport, DrawsCurvesOfManyVariantsByPreset) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& preset, const std::string& setting) {
+    for (const std::uint64_t seed : {1, 2}) {
+      WriteRun(folder / "runs" / (preset + setting + std::to_string(seed)), "minatar/breakout",
+               preset, seed, {1, 2 + static_cast<double>(seed)}, {setting});
+    }
+  };
+  for (const char* const eta : {"0.01", "0.1", "1"}) {
+    write("stable-reg", std::string("agent.eta=") + eta);
+  }
+  for (const char* const omega : {"1", "5", "10"}) {
+    write("dueling-mellowmax", std::string("agent.omega=") + omega);
+  }
+  write("dueling-dqn", "agent.discount=0.9");
+  const ReportOptions options{.directories = {folder / "runs"}, .out = folder / "report"};
+  WriteReport(options);
+  const fs::path figures = folder / "report" / "figures";
+  EXPECT_TRUE(fs::exists(figures / "curve-iqm-minatar-breakout.svg")) << "seven fit into one";
+  write("stable-aa", "agent.discount=0.9");
+  fs::remove_all(folder / "report");
+  WriteReport(options);
+  EXPECT_FALSE(fs::exists(figures / "curve-iqm-minatar-breakout.svg"));
+  const std::string eta = FileContent(figures / "curve-mean-minatar-breakout-stable-reg.svg");
+  for (const char* const label : {"dueling-dqn", "stable-aa", "η = 0.01", "η = 0.1", "η = 1.0"}) {
+    EXPECT_NE(eta.find(label), std::string::npos) << label;
+  }
+  EXPECT_EQ(eta.find("ω"), std::string::npos);
+  EXPECT_NE(FileContent(figures / "curve-iqm-minatar-breakout-dueling-mellowmax.svg").find("ω"),
+            std::string::npos);
+  const std::string page = FileContent(folder / "report" / "index.html");
+  EXPECT_NE(
+      page.find("minatar/breakout, stable-reg beside presets of one variant: mean ± standard"),
+      std::string::npos);
+  EXPECT_EQ(page.find("have no bands"), std::string::npos);
+}
+
 TEST(FullReport, TellsEveryKeyOnce) {
   const TemporaryFolder folder;
   WriteRun(folder / "runs" / "a", "minatar/breakout", "dqn", 1, {1});
