@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -42,16 +41,13 @@ std::optional<Interval> DeviationBand(const Estimate& estimate) {
   return Interval{estimate.mean - estimate.deviation, estimate.mean + estimate.deviation};
 }
 
-// The variants that one figure shows: all or, where these are too many, those of one preset beside
-// the presets that have no others.
+// The variants that one figure shows, in their order: all or, where these are too many, the presets
+// that have one variant each and all variants of another.
 struct CurveGroup {
-  std::string preset = {};  // empty: all
+  std::string preset = {};  // that other; empty: all
   std::vector<std::size_t> variants = {};
 
   bool HasBands() const { return variants.size() <= kMostBands; }
-  bool Has(std::size_t variant) const {
-    return std::ranges::find(variants, variant) != variants.end();
-  }
   std::string FileName(std::string_view kind, std::string_view of) const {
     return fmt::format("curve-{}-{}{}{}", kind, FileStem(of), preset.empty() ? "" : "-",
                        preset.empty() ? "" : FileStem(preset));
@@ -68,29 +64,30 @@ std::vector<CurveGroup> CurveGroups(const Report& report) {
     all.variants.push_back(v);
     by_preset[report.comparison.variants[v].preset].push_back(v);
   }
+  std::vector<std::size_t> alone;
+  for (const auto& [preset, variants] : by_preset) {
+    if (variants.size() == 1) alone.push_back(variants.front());
+  }
   std::vector<CurveGroup> groups;
   for (const auto& [preset, variants] : by_preset) {
-    if (all.HasBands() || variants.size() == 1) continue;
-    CurveGroup& group = groups.emplace_back(CurveGroup{.preset = preset});
-    std::ranges::copy_if(all.variants, std::back_inserter(group.variants), [&](std::size_t v) {
-      const auto& of_preset = by_preset[report.comparison.variants[v].preset];
-      return of_preset.size() == 1 || report.comparison.variants[v].preset == preset;
-    });
+    if (variants.size() == 1) continue;
+    CurveGroup& group = groups.emplace_back(CurveGroup{.preset = preset, .variants = alone});
+    group.variants.insert(group.variants.end(), variants.begin(), variants.end());
   }
-  if (groups.size() < 2) return {all};
-  return groups;
+  return all.HasBands() || groups.size() < 2 ? std::vector{all} : groups;
 }
 
 std::vector<FigureLine> CurveLines(const Report& report, const std::vector<EstimatedCurve>& curves,
                                    const CurveGroup& group, const std::vector<double>& x,
                                    bool iqm) {
   std::vector<FigureLine> lines;
-  for (const EstimatedCurve& curve : curves) {
-    if (!group.Has(curve.variant)) continue;
+  for (std::size_t place = 0; place < group.variants.size(); ++place) {
+    const auto curve = std::ranges::find(curves, group.variants[place], &EstimatedCurve::variant);
+    if (curve == curves.end()) continue;  // no runs in this environment
     FigureLine& line = lines.emplace_back(
-        FigureLine{.label = report.labels[curve.variant], .style = curve.variant, .points = {}});
+        FigureLine{.label = report.labels[curve->variant], .style = place, .points = {}});
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const Estimate& estimate = curve.points[i];
+      const Estimate& estimate = curve->points[i];
       line.points.push_back({x[i], iqm ? estimate.iqm : estimate.mean});
       if (!group.HasBands()) continue;
       line.points.back().interval = iqm ? estimate.interval : DeviationBand(estimate);

@@ -105,7 +105,7 @@ int LegendHeight(const std::vector<FigureLine>& lines) {
 
 ReportFigure Draw(const LineFigure& figure) {
   const std::string script = fmt::format(
-      "{}{}set title {} font title_font\nset xlabel {}\nset ylabel {}\n"
+      "{}{}set title {} font title_font\nset xlabel {} offset 0, 0.4\nset ylabel {}\n"
       "set key below center horizontal maxcols {} samplen 3\n{}{}{}{}",
       kGnuplotStyle, Blocks(figure.lines, "line"), GnuplotQuoted(figure.title),
       GnuplotQuoted(figure.x_label), GnuplotQuoted(figure.y_label), LegendColumns(figure.lines),
