@@ -16,6 +16,7 @@
 #include "stableaa/base/interrupt.h"
 #include "stableaa/base/log.h"
 #include "stableaa/base/machine.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/experiment/suite.h"
@@ -56,13 +57,14 @@ std::string StepsOf(const Suite& suite) {
 
 std::string StateOf(const SweepRun& run) {
   if (run.state == SweepState::kDone) return "  done";
+  if (run.state == SweepState::kFailed) return "  failed: " + run.message;
   if (run.steps > 0) return fmt::format("  at {}%", static_cast<int>(100 * run.Share()));
   return "";
 }
 
 void PrintPlan(const Suite& suite, const Sweep& sweep, const SweepOptions& options) {
   const int threads = suite.runs.front().options.train.threads;
-  fmt::print("{}{}{} of {}, {} at a time with {} {} each, in {}\n", suite.title,
+  fmt::print("{}{}{} of {}, {} at a time with {} {} each, in {}\n", Shorten(suite.title, 200),
              suite.title.empty() ? "" : ": ", Runs(suite.runs.size()), StepsOf(suite), options.jobs,
              threads, threads == 1 ? "thread" : "threads", options.out.string());
   for (const SuiteAxis& axis : suite.axes) {
@@ -160,7 +162,7 @@ void Conclude(const SweepFlags& flags, const Sweep& sweep, const SweepOptions& o
   }
   throw WorkFailed(
       fmt::format("{} of {} failed; {}/logs has what they said, the same command "
-                  "tries again",
+                  "tries again, and without its directory a run begins anew",
                   counts.failed, Runs(sweep.runs().size()), out));
 }
 
@@ -168,8 +170,8 @@ void RunSweep(const SweepFlags& flags) {
   if (flags.out && flags.out->empty()) {
     throw BadInput("--out: expected a directory, found an empty name");
   }
-  const InterruptGuard interrupt;
   Suite suite = ReadSuite(flags.suite);
+  const InterruptGuard interrupt;  // after what may wait, such as a pipe nobody writes to
   if (flags.threads) suite.SetThreads(*flags.threads);
   const int threads = suite.runs.front().options.train.threads;
   const SweepOptions options{
@@ -228,7 +230,7 @@ void AddSweepCommand(CLI::App& program) {
       "failure, to the same results. A run that fails does not end the others; the exit code is 1\n"
       "then. DIR/sweep.json has the status of all runs, DIR/logs what they said.\n"
       "Example: stableaa sweep configs/minatar/figure1.toml --jobs 2 --out runs/figure1\n"
-      "         stableaa sweep configs/paper/figure1.toml --dry-run\n");
+      "         stableaa sweep configs/paper/figure1.toml --dry-run --out runs/paper\n");
   sweep->callback([flags] { RunSweep(*flags); });
 }
 

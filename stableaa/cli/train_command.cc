@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,6 +35,7 @@ struct TrainFlags {
   bool has_seed = false;
   std::optional<int> threads;
   std::optional<std::string> out, resume;
+  std::optional<double> enough_return;
   std::optional<std::int64_t> parent;
 };
 
@@ -66,7 +68,7 @@ std::string ProgressNote(const TrainProgress& progress) {
   return note;
 }
 
-void RunToTheEnd(Trainer& trainer) {
+void RunToTheEnd(Trainer& trainer, const TrainFlags& flags) {
   const TrainOptions& train = trainer.options().train;
   Progress progress({.label = fmt::format("{} {}", train.env, train.preset),
                      .unit = "steps",
@@ -75,6 +77,7 @@ void RunToTheEnd(Trainer& trainer) {
   const InterruptGuard interrupt;
   const std::int64_t note_interval = std::max<std::int64_t>(1, train.steps / 10'000);
   const bool complete = trainer.Run({.stop = [&interrupt] { return interrupt.requested(); },
+                                     .enough_return = flags.enough_return,
                                      .progress =
                                          [&](const TrainProgress& now) {
                                            if (now.step % note_interval == 0)
@@ -84,7 +87,9 @@ void RunToTheEnd(Trainer& trainer) {
   const std::string directory = trainer.directory().string();
   if (complete) {
     progress.Finish();
-    fmt::print("{}: {} steps done\n", directory, trainer.step());
+    const bool is_enough = flags.enough_return && trainer.best_return() >= *flags.enough_return;
+    fmt::print("{}: {} steps done{}\n", directory, trainer.step(),
+               is_enough ? fmt::format(", an evaluation has {:.6g}", trainer.best_return()) : "");
   } else {
     LogInfo(fmt::format("stopped in step {}; go on with: stableaa train --resume {}",
                         trainer.step(), directory));
@@ -97,7 +102,7 @@ void StartRun(const TrainFlags& flags) {
       Trainer::Start(flags.out.value_or("runs/" + RunName(options.train)), options);
   LogInfo(fmt::format("training {} on {}, seed {}, in {}", options.train.preset, options.train.env,
                       options.train.seed, trainer->directory().string()));
-  RunToTheEnd(*trainer);
+  RunToTheEnd(*trainer, flags);
 }
 
 void ResumeRun(const TrainFlags& flags) {
@@ -108,7 +113,7 @@ void ResumeRun(const TrainFlags& flags) {
     return;
   }
   LogInfo(fmt::format("resuming {} in step {}", trainer->directory().string(), trainer->step()));
-  RunToTheEnd(*trainer);
+  RunToTheEnd(*trainer, flags);
 }
 
 // From now on the end of `parent` is a SIGTERM for us. Its number is given because it may have
@@ -150,6 +155,10 @@ void AddTrainCommand(CLI::App& program) {
           ->type_name("DIR")
           ->excludes(out);
   train
+      ->add_option("--until-return", flags->enough_return,
+                   "End at the first evaluation whose mean return is at least R")
+      ->type_name("R");
+  train
       ->add_option("--end-with-parent", flags->parent,
                    "Make a checkpoint and end, as by Ctrl-C, when the process that started this "
                    "one ends, even by kill -9; PID is that process (in a shell: $$)")
@@ -166,6 +175,9 @@ void AddTrainCommand(CLI::App& program) {
       "         stableaa train --resume runs/minatar-breakout-stable-aa-3 --steps 1000000\n");
   train->callback([flags, train] {
     if (flags->parent) EndWithParent(*flags->parent);
+    if (flags->enough_return && std::isnan(*flags->enough_return)) {
+      throw BadInput("--until-return: expected a number, found nan");
+    }
     flags->has_seed = train->count("--seed") > 0;
     flags->resume ? ResumeRun(*flags) : StartRun(*flags);
   });

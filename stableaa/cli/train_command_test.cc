@@ -589,6 +589,30 @@ TEST_F(TrainCommand, WhatAKilledStartLeftIsTakenOver) {
   EXPECT_EQ(Names(), (std::set<std::string>{"run", "straight"}));
 }
 
+// Every episode pays at least 8.
+TEST_F(TrainCommand, EndsAtAReturnThatIsEnough) {
+  const Arguments run = kCartpole + Sets({"eval.interval_steps=150", "eval.episodes=2"});
+  const auto with_steps = [&](const std::string& steps) {
+    Arguments changed = run;
+    *(std::ranges::find(changed, "--steps") + 1) = steps;
+    return changed;
+  };
+  const std::string out = Path("run");
+  const Outcome outcome =
+      Train(with_steps("1000000") + Arguments{"--out", out, "--until-return", "5"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  ExpectWords(outcome.out, {"run: 150 steps done, an evaluation has "});
+  ExpectSameResults(out, Start("straight", with_steps("150")));
+  // It is enough already; without the flag it goes on.
+  const Outcome again = Train({"--resume", out, "--until-return", "5"});
+  ExpectWords(again.out, {"run: 150 steps done, an evaluation has "});
+  ExpectDone(Train({"--resume", out, "--steps", "400", "--until-return", "1e9"}));
+  ExpectSameResults(out, Start("longer", with_steps("400")));
+  ExpectWords(ExpectError(Train(run + Arguments{"--out", Path("nan"), "--until-return", "nan"}), 2),
+              {"--until-return"});
+  EXPECT_FALSE(fs::exists(Path("nan")));
+}
+
 TEST_F(TrainCommand, ARunHasOneProcess) {
   const std::string out = Path("run");
   Arguments longer = kCartpole;

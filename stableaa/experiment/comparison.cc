@@ -264,6 +264,7 @@ EnvironmentResults MakeResults(const std::string& env, const std::vector<Candida
   results.threshold_source = threshold.source;
   for (VariantRuns& variant : results.variants) {
     for (ComparedRun& run : variant.runs) {
+      // Of the whole run: where runs end as soon as they reach it, the first would end all.
       run.steps_to_threshold = StepsToThreshold(run.record->evaluations, results.threshold);
     }
   }
@@ -462,6 +463,15 @@ TaskScores SharedScores(const Comparison& comparison, std::size_t variant,
     std::ranges::transform(task, task.begin(), results.scale);
   }
   return scores;
+}
+
+double FirstShare(const Comparison& comparison) {
+  double first = 0;
+  for (const std::size_t e : comparison.shared) {
+    const std::vector<std::int64_t>& steps = comparison.environments[e].steps;
+    first = std::max(first, static_cast<double>(steps.front()) / static_cast<double>(steps.back()));
+  }
+  return first;
 }
 
 TaskScores SharedReturns(const Comparison& comparison, std::size_t variant, double share) {

@@ -128,6 +128,8 @@ MedianEstimate MedianOf(const TaskScores& scores);
 // The variant's normalised scores in the shared environments.
 TaskScores SharedScores(const Comparison& comparison, std::size_t variant,
                         double ComparedRun::*score);
+// The share of the steps from which on every shared environment has an evaluation.
+double FirstShare(const Comparison& comparison);
 // Its normalised returns after `share` of the steps of each.
 TaskScores SharedReturns(const Comparison& comparison, std::size_t variant, double share);
 

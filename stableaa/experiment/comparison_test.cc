@@ -234,6 +234,7 @@ TEST(SharedScores, AreOfEnvironmentsThatAllVariantsHave) {
   EXPECT_EQ(SharedScores(comparison, 0, &ComparedRun::final), (TaskScores{{1}, {1}}));
   EXPECT_EQ(SharedScores(comparison, 1, &ComparedRun::final), (TaskScores{{0.75}, {0.5}}));
   // Half of 20 steps is the first evaluation; three quarters lie between the two.
+  EXPECT_EQ(FirstShare(comparison), 0.5);
   EXPECT_EQ(SharedReturns(comparison, 1, 0.5), (TaskScores{{0.25}, {0}}));
   EXPECT_EQ(SharedReturns(comparison, 1, 0.75), (TaskScores{{0.5}, {0.25}}));
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "stableaa/base/descriptor.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/gnuplot.h"
+#include "stableaa/base/log.h"
 #include "stableaa/base/plain_text.h"
 #include "stableaa/base/toml_values.h"
 #include "stableaa/experiment/report_page.h"
@@ -39,8 +41,8 @@ struct Found {
 };
 
 // What a sweep notes about its runs: those that ended early are told so, those that failed and have
-// not been completed since are listed.
-void ApplyNotes(const fs::path& folder, Found& found) {
+// not been completed since are listed. Of a sweep whose runs were named one by one, those alone.
+void ApplyNotes(const fs::path& folder, bool is_asked_for, Found& found) {
   for (const auto& [name, note] : ReadSweepJson(folder / "sweep.json").runs) {
     if (name != fs::path(name).filename()) continue;  // a name as no sweep gives it
     const fs::path directory = folder / name;
@@ -49,33 +51,49 @@ void ApplyNotes(const fs::path& folder, Found& found) {
     });
     const bool is_read = record != found.records.end();
     if (is_read && note.status == "done") record->ended_early = !record->complete();
-    if (note.status == "failed" && !(is_read && record->complete())) {
+    if (note.status == "failed" && (is_read ? !record->complete() : is_asked_for)) {
       found.failed.push_back({directory.string(), Shorten(note.message, kLongestMessage)});
     }
   }
 }
 
+// The runs in what was named. `SWEEP/*` names logs and files too: what holds no run is passed over,
+// unless nothing does.
+std::vector<std::pair<fs::path, fs::path>> FindAllRuns(const std::vector<fs::path>& directories) {
+  std::vector<std::pair<fs::path, fs::path>> found;  // the run, and what it was found in
+  std::optional<Error> first_refusal;
+  for (const fs::path& directory : directories) {
+    try {
+      for (fs::path& run : FindRuns(directory)) found.emplace_back(std::move(run), directory);
+    } catch (const Error& refusal) {
+      std::error_code error;
+      if (!fs::exists(directory, error)) throw;
+      if (!first_refusal) first_refusal = refusal;
+    }
+  }
+  if (found.empty()) throw Error(*first_refusal);
+  return found;
+}
+
 Found ReadAll(const std::vector<fs::path>& directories) {
   Found found;
-  std::set<fs::path> seen, folders;
-  for (const fs::path& directory : directories) {
-    folders.insert(directory.lexically_normal());
-    for (const fs::path& path : FindRuns(directory)) {
-      std::error_code error;
-      if (!seen.insert(fs::weakly_canonical(path, error)).second) continue;
-      folders.insert(path.lexically_normal().parent_path());
-      try {
-        found.records.push_back(ReadRun(path));
-      } catch (const Error& failure) {
-        if (path == directory) throw;
-        found.failed.push_back({path.string(), failure.what()});
-      }
+  std::set<fs::path> seen;
+  std::map<fs::path, bool> sweeps;  // whether all of their runs are asked for
+  for (const auto& [path, directory] : FindAllRuns(directories)) {
+    std::error_code error;
+    if (!seen.insert(fs::weakly_canonical(path, error)).second) continue;
+    sweeps[path.lexically_normal().parent_path()] |= path != directory;
+    try {
+      found.records.push_back(ReadRun(path));
+    } catch (const Error& failure) {
+      found.failed.push_back({path.string(), failure.what()});
     }
   }
   if (found.records.empty()) {
     throw BadInput(fmt::format("no run can be read; the first: {}", found.failed.front().why));
   }
-  for (const fs::path& folder : folders) ApplyNotes(folder, found);
+  for (const fs::path& directory : directories) sweeps[directory.lexically_normal()] = true;
+  for (const auto& [folder, is_asked_for] : sweeps) ApplyNotes(folder, is_asked_for, found);
   return found;
 }
 
@@ -102,10 +120,12 @@ std::string TitleOfSweep(const std::vector<fs::path>& directories) {
 std::string MediaType(const fs::path& file) {
   static const std::map<std::string, std::string> kTypes = {
       {".svg", "image/svg+xml"}, {".png", "image/png"},   {".gif", "image/gif"},
-      {".jpg", "image/jpeg"},    {".webp", "image/webp"}, {".txt", "text/plain"},
-      {".csv", "text/plain"},    {".md", "text/plain"},   {".toml", "text/plain"},
-      {".json", "text/plain"}};
-  const auto type = kTypes.find(file.extension().string());
+      {".jpg", "image/jpeg"},    {".jpeg", "image/jpeg"}, {".webp", "image/webp"},
+      {".txt", "text/plain"},    {".csv", "text/plain"},  {".md", "text/plain"},
+      {".toml", "text/plain"},   {".json", "text/plain"}};
+  std::string ending = file.extension().string();
+  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const auto type = kTypes.find(ending);
   if (type == kTypes.end()) {
     throw BadInput(fmt::format(
         "expected a picture (.svg .png .gif .jpg .webp) or a text (.txt .csv .md .toml .json) to "
@@ -118,6 +138,10 @@ std::string MediaType(const fs::path& file) {
 std::vector<ReportAttachment> ReadAttachments(const ReportOptions& options) {
   std::vector<ReportAttachment> attachments;
   for (const ReportOptions::Attachment& given : options.attachments) {
+    std::error_code error;
+    if (fs::exists(given.file, error) && !fs::is_regular_file(given.file, error)) {
+      throw BadInput(fmt::format("expected a regular file to attach: {}", given.file.string()));
+    }
     attachments.push_back({.caption = given.caption,
                            .media_type = MediaType(given.file),
                            .content = ReadTextFile(given.file, kLargestAttachment)});
@@ -180,23 +204,64 @@ Descriptor Lock(const fs::path& out) {
   return lock;
 }
 
-// The SVG of each, by name.
-std::map<std::string, std::string> DrawFigures(const ReportContent& content, const fs::path& folder,
+// Of one figure. Nothing, with a warning, if gnuplot cannot draw it, such as numbers near the
+// largest there are: the rest of the report is worth having.
+struct Drawing {
+  std::string svg, png, pdf;
+};
+std::optional<Drawing> DrawingOf(const ReportFigure& figure) {
+  try {
+    return Drawing{.svg = GnuplotSvg(figure.picture),
+                   .png = GnuplotPng(figure.picture),
+                   .pdf = GnuplotPdf(figure.picture)};
+  } catch (const Error& error) {
+    LogWarning(fmt::format("no figure {}: {}", figure.name, error.what()));
+    return std::nullopt;
+  }
+}
+
+// The SVG of each, by name. Those that cannot be drawn are taken out of the content.
+std::map<std::string, std::string> DrawFigures(ReportContent& content, const fs::path& folder,
                                                const ReportProgress& progress) {
   std::map<std::string, std::string> drawn;
   std::size_t total = 0;
   for (const ReportSection& section : content.sections) total += section.figures.size();
-  for (const ReportSection& section : content.sections) {
-    for (const ReportFigure& figure : section.figures) {
+  for (ReportSection& section : content.sections) {
+    std::erase_if(section.figures, [&](const ReportFigure& figure) {
       if (progress) progress(drawn.size(), total);
-      const std::string svg = GnuplotSvg(figure.picture);
-      WriteTextFile(folder / (figure.name + ".svg"), svg);
-      WriteTextFile(folder / (figure.name + ".png"), GnuplotPng(figure.picture));
-      WriteTextFile(folder / (figure.name + ".pdf"), GnuplotPdf(figure.picture));
-      drawn[figure.name] = svg;
-    }
+      const std::optional<Drawing> drawing = DrawingOf(figure);
+      if (!drawing) return true;
+      WriteTextFile(folder / (figure.name + ".svg"), drawing->svg);
+      WriteTextFile(folder / (figure.name + ".png"), drawing->png);
+      WriteTextFile(folder / (figure.name + ".pdf"), drawing->pdf);
+      drawn[figure.name] = drawing->svg;
+      return false;
+    });
   }
   return drawn;
+}
+
+// Figures and tables that a page links to, as "figures/NAME".
+std::set<std::string> LinkedFiles(std::string_view page) {
+  std::set<std::string> files;
+  for (const std::string_view folder : {"figures/", "tables/"}) {
+    const std::string link = fmt::format("<a href=\"{}", folder);
+    for (std::size_t at = page.find(link); at != std::string_view::npos; at = page.find(link, at)) {
+      at += link.size();
+      const std::string_view name = page.substr(at, page.find('"', at) - at);
+      if (name.find('/') == std::string_view::npos) files.insert(fmt::format("{}{}", folder, name));
+    }
+  }
+  return files;
+}
+
+// What a former report had and this one has not would look as if it belonged to it.
+void RemoveFormer(const fs::path& out, const std::string& former_page, const std::string& page) {
+  const std::set<std::string> kept = LinkedFiles(page);
+  for (const std::string& file : LinkedFiles(former_page)) {
+    std::error_code error;
+    if (!kept.contains(file)) fs::remove(out / file, error);
+  }
 }
 
 }  // namespace
@@ -223,11 +288,15 @@ ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& pr
   MakeFolder(options.out / "figures");
   MakeFolder(options.out / "tables");
   const Descriptor lock = Lock(options.out);
+  const std::string former =
+      fs::exists(summary.page) ? ReadTextFile(summary.page, kLargestPage) : "";
   const auto svg = DrawFigures(content, options.out / "figures", progress);
   for (const ReportCsv& csv : content.csv_files) {
     WriteTextFile(options.out / "tables" / (csv.name + ".csv"), csv.text);
   }
-  WriteTextFile(summary.page, ReportPage(content, svg));
+  const std::string page = ReportPage(content, svg);
+  WriteTextFile(summary.page, page);
+  RemoveFormer(options.out, former, page);
   summary.figures = svg.size();
   return summary;
 }

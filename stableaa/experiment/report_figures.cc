@@ -13,7 +13,8 @@ namespace {
 constexpr int kWidth = 520;
 constexpr int kHeight = 360;
 constexpr int kLegendLine = 19;
-constexpr std::size_t kFewPoints = 3;  // that a line alone would hide
+constexpr std::size_t kLongestStem = 60;  // of up to three in a name of a file
+constexpr std::size_t kFewPoints = 3;     // that a line alone would hide
 
 // From gnuplot's dash types: solid, then those that differ most.
 int DashType(std::size_t style) {
@@ -204,6 +205,7 @@ std::string FileStem(std::string_view text) {
     }
   }
   while (stem.ends_with('-') || stem.ends_with('.')) stem.pop_back();
+  if (stem.size() > kLongestStem) stem.resize(kLongestStem);
   return stem.empty() ? "figure" : stem;
 }
 

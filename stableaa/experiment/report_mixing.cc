@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,8 +69,9 @@ std::string MixingCsv(const Report& report) {
   return csv;
 }
 
-ReportFigure MixingFigure(const Report& report, const EnvironmentResults& results,
-                          const VariantRuns& runs) {
+// Nothing where metrics.csv says nothing about it.
+std::optional<ReportFigure> MixingFigure(const Report& report, const EnvironmentResults& results,
+                                         const VariantRuns& runs) {
   const StepUnit unit = UnitOf(results.steps.back());
   const std::string& label = report.labels[runs.variant];
   PanelFigure::Panel weights{.title = "mixing weights α", .lines = {}};
@@ -91,6 +93,11 @@ ReportFigure MixingFigure(const Report& report, const EnvironmentResults& result
        .style = 1,
        .points = MeanOver(runs, "gain_held_out", results.steps.back(), unit.size)});
   std::erase_if(gain.lines, [](const FigureLine& line) { return line.points.empty(); });
+  std::vector<PanelFigure::Panel> panels;
+  for (PanelFigure::Panel* panel : {&weights, &gain}) {
+    if (!panel->lines.empty()) panels.push_back(std::move(*panel));
+  }
+  if (panels.empty()) return std::nullopt;
   return Draw(PanelFigure{
       .name = fmt::format("mixing-{}-{}", FileStem(results.env), FileStem(label)),
       .caption =
@@ -100,7 +107,7 @@ ReportFigure MixingFigure(const Report& report, const EnvironmentResults& result
                       results.env, label, targets, Plural(runs.runs.size(), "run")),
       .title = fmt::format("{}, {}", label, results.env),
       .x_label = unit.label,
-      .panels = {std::move(weights), std::move(gain)}});
+      .panels = std::move(panels)});
 }
 
 }  // namespace
@@ -115,7 +122,10 @@ void AddMixing(Report& report) {
                      "where that is above the fitted gain, weights fit the sample's noise."}};
   for (const EnvironmentResults& results : report.comparison.environments) {
     for (const VariantRuns& runs : results.variants) {
-      if (Mixes(runs)) section.figures.push_back(MixingFigure(report, results, runs));
+      if (!Mixes(runs)) continue;
+      if (auto figure = MixingFigure(report, results, runs)) {
+        section.figures.push_back(std::move(*figure));
+      }
     }
   }
   if (section.figures.empty()) return;

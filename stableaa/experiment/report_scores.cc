@@ -128,11 +128,10 @@ void AddScores(Report& report) {
       .title = "Scores",
       .paragraphs = {
           "Final: mean of the evaluations in the last tenth of the steps compared. Best: the "
-          "largest "
-          "evaluation, which favours many and noisy ones. Area: the curve's mean height. Steps to "
-          "a "
-          "return: of the first evaluation that reaches it, the median over runs, ∞ where at "
-          "least half do not; how many do stands in brackets."}};
+          "largest evaluation, which favours many and noisy ones. Area: the curve's mean height. "
+          "Steps to a return: of the first evaluation that reaches it, in the whole run, also "
+          "beyond the step compared; the median over runs, ∞ where at least half do not; how many "
+          "do stands in brackets."}};
   AddScoreFigure(report, section);
   if (report.HasShared()) section.tables.push_back(SharedScoreTable(report));
   for (const EnvironmentResults& results : report.comparison.environments) {

@@ -1,6 +1,7 @@
 #include "stableaa/experiment/report.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -242,6 +243,48 @@ TEST(FullReport, IsTheSameAgainAndReplacesAFormerOne) {
   EXPECT_EQ(FileContent(folder / "report" / "mine.txt"), "notes");
 }
 
+TEST(FullReport, RemovesWhatAFormerOneHadBesides) {
+  const TemporaryFolder folder;
+  WriteSweep(folder / "sweep");
+  WriteRun(folder / "run", "minatar/breakout", "dqn", 1, {1, 2});
+  WriteReport({.directories = {folder / "run"}, .out = folder / "new"});
+  WriteReport({.directories = {folder / "sweep"}, .out = folder / "report"});
+  WriteContent(folder / "report" / "figures" / "mine.svg", "");
+  WriteReport({.directories = {folder / "run"}, .out = folder / "report"});
+  std::set<std::string> figures = Names(folder / "new" / "figures");
+  figures.insert("mine.svg");
+  EXPECT_EQ(Names(folder / "report" / "figures"), figures);
+  EXPECT_EQ(Names(folder / "report" / "tables"), Names(folder / "new" / "tables"));
+}
+
+// Foreign or damaged metrics: what can be shown is shown.
+TEST(FullReport, GoesWithoutFiguresThatCannotBeDrawn) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "huge", "minatar/breakout", "dqn", 1, {1.7e308, -1.7e308});
+  WriteRun(folder / "bare", "minatar/breakout", "stable-aa", 1, {1, 2},
+           {"agent.targets=" + std::to_string(2)});
+  WriteContent(folder / "bare" / "metrics.csv", "step,gain,eval_return_mean\n1000,,1\n2000,,2\n");
+  for (const char* const run : {"huge", "bare"}) {
+    const ReportSummary summary =
+        WriteReport({.directories = {folder / run}, .out = folder / "report"});
+    EXPECT_NE(FileContent(summary.page).find("<section id=\"scores\""), std::string::npos) << run;
+    EXPECT_EQ(Names(folder / "report" / "figures"), FigureFiles(FileContent(summary.page)));
+  }
+  EXPECT_FALSE(fs::exists(folder / "report" / "figures" / "mixing-minatar-breakout-stable-aa.svg"));
+  EXPECT_TRUE(fs::exists(folder / "report" / "figures" / "curve-mean-minatar-breakout.svg"));
+}
+
+TEST(FullReport, NamesFilesOfLongVariants) {
+  const TemporaryFolder folder;
+  for (const char* const path : {"a", "b"}) {
+    WriteRun(folder / "runs" / path, "minatar/breakout", "stable-aa", 1, {1, 2},
+             {"network.layers=" + std::string(300, *path)});
+  }
+  const ReportSummary summary =
+      WriteReport({.directories = {folder / "runs"}, .out = folder / "report"});
+  EXPECT_EQ(Names(folder / "report" / "figures").size(), 3 * summary.figures);
+}
+
 TEST(FullReport, ShowsRunsWithoutAnyEvaluation) {
   const TemporaryFolder folder;
   WriteRun(folder / "run", "minatar/breakout", "dqn", 1, {});
@@ -264,6 +307,12 @@ TEST(FullReport, AttachesPicturesAndTexts) {
   EXPECT_NE(page.find("1 &lt; 2"), std::string::npos);
   EXPECT_NE(page.find("alt=\"a &quot;clip&quot;\" src=\"data:image/gif;base64,R0lGODlh\""),
             std::string::npos);
+  fs::rename(folder / "a.gif", folder / "a.GIF");
+  options.attachments = {{"as before", folder / "a.GIF"}};
+  EXPECT_NE(FileContent(WriteReport(options).page).find("data:image/gif"), std::string::npos);
+  ASSERT_EQ(::mkfifo((folder / "pipe.png").c_str(), 0600), 0);
+  options.attachments = {{"a pipe", folder / "pipe.png"}};
+  EXPECT_NE(BadInputOf(options).find("expected a regular file"), std::string::npos);
   options.attachments = {{"what", folder / "a.exe"}};
   EXPECT_NE(BadInputOf(options).find("to attach, found"), std::string::npos);
 }
@@ -304,6 +353,27 @@ TEST(FullReport, ListsBrokenRunsOfAFolderAndRefusesOneThatIsNamed) {
       BadInputOf({.directories = {folder / "runs" / "bad"}, .out = folder / "second"});
   EXPECT_NE(refused.find("metrics.csv:2"), std::string::npos) << refused;
   EXPECT_FALSE(fs::exists(folder / "second"));
+}
+
+// As `report SWEEP/*` names them.
+TEST(FullReport, PassesOverWhatHoldsNoRun) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "good", "minatar/breakout", "dqn", 1, {1});
+  WriteRun(folder / "bad", "minatar/breakout", "dqn", 2, {1});
+  WriteContent(folder / "bad" / "metrics.csv", "step,x\n1\n");
+  WriteContent(folder / "sweep.json", R"({"runs": [{"name": "x", "status": "failed"}]})");
+  fs::create_directories(folder / "logs");
+  ReportOptions options{
+      .directories = {folder / "bad", folder / "good", folder / "logs", folder / "sweep.json"},
+      .out = folder / "report"};
+  const ReportSummary summary = WriteReport(options);
+  EXPECT_EQ(summary.records.size(), 1U);
+  ASSERT_EQ(summary.failed.size(), 1U) << "x was not asked for";
+  EXPECT_EQ(summary.failed[0].directory, (folder / "bad").string());
+  options.directories.push_back(folder / "typo");
+  EXPECT_NE(BadInputOf(options).find("typo"), std::string::npos);
+  options.directories = {folder / "logs", folder / "sweep.json"};
+  EXPECT_NE(BadInputOf(options).find("logs holds no run"), std::string::npos);
 }
 
 TEST(Page, EncodesWhatItShows) {

@@ -113,8 +113,8 @@ std::optional<RunCheckpoint> ReadRunCheckpoint(const fs::path& run) {
   if (!file.read(bytes.data(), bytes.size())) return std::nullopt;
   if (!std::string_view(bytes.data(), bytes.size()).starts_with(kKind)) return std::nullopt;
   ByteReader head(std::as_bytes(std::span(bytes)).subspan(kFrame), run.string());
-  (void)head.U32();  // the fingerprint
   RunCheckpoint checkpoint;
+  checkpoint.fingerprint = head.U32();
   checkpoint.step = head.I64();
   checkpoint.evaluated_step = head.I64();
   return checkpoint;

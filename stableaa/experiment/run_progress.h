@@ -40,6 +40,7 @@ RunMetrics ReadRunMetrics(const std::filesystem::path& run, const MetricsQuestio
 struct RunCheckpoint {
   std::int64_t step = 0;
   std::int64_t evaluated_step = 0;
+  std::uint32_t fingerprint = 0;  // of the options it was made with
 
   // As Trainer::Resume sees it: nothing is left to do.
   bool IsComplete(const RunOptions& options) const;

@@ -13,6 +13,8 @@
 #include "stableaa/base/config.h"
 #include "stableaa/base/csv_cells.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/log.h"
+#include "stableaa/base/machine.h"
 #include "stableaa/base/plain_text.h"
 #include "stableaa/experiment/run_progress.h"
 
@@ -81,7 +83,9 @@ std::map<std::string, std::string> ReadDescription(const fs::path& path) {
   const auto json = nlohmann::json::parse(ReadTextFile(path, kLargestDescription), nullptr,
                                           /*allow_exceptions=*/false);
   if (!json.is_object()) {
-    throw BadInput(fmt::format("{}: expected a JSON object", path.string()));
+    LogWarning(
+        fmt::format("{}: expected a JSON object; the report goes without it", path.string()));
+    return description;
   }
   for (const auto& [key, value] : json.items()) {
     if (value.is_string()) description[key] = value.get<std::string>();
@@ -90,12 +94,30 @@ std::map<std::string, std::string> ReadDescription(const fs::path& path) {
   return description;
 }
 
-// Of the last checkpoint; 0 if that cannot be told.
-std::int64_t CheckpointStep(const fs::path& directory) {
-  if (!HasFile(directory / "checkpoint" / "state.bin")) return 0;
+// Nothing if there is none that can be read.
+std::optional<RunCheckpoint> CheckpointOf(const fs::path& directory) {
+  if (!HasFile(directory / "checkpoint" / "state.bin")) return std::nullopt;
   const std::optional<RunCheckpoint> checkpoint = ReadRunCheckpoint(directory);
   const bool is_step = checkpoint && checkpoint->step >= 0 && checkpoint->step <= kLargestStep;
-  return is_step ? checkpoint->step : 0;
+  return is_step ? checkpoint : std::nullopt;
+}
+
+// Files that are whole agree with the checkpoint. BadInput for those that do not: half of a
+// config.toml is still one, of another experiment, and half of a metrics.csv one of a shorter run.
+void RequireAgreement(const RunRecord& run, const RunCheckpoint& checkpoint, double last_row) {
+  const auto version = run.description.find("version");
+  const bool is_ours = version == run.description.end() || version->second == LibraryVersion();
+  if (is_ours && checkpoint.fingerprint != Fingerprint(run.options)) {
+    throw BadInput(
+        fmt::format("{} is not the configuration that the run's checkpoint was made with",
+                    (run.directory / "config.toml").string()));
+  }
+  const std::int64_t missing = checkpoint.step - run.options.train.log_interval_steps;
+  if (static_cast<double>(missing) > (std::isnan(last_row) ? 0 : last_row)) {
+    throw BadInput(fmt::format("{} ends in step {:.0f}, the run's checkpoint is of step {}",
+                               (run.directory / "metrics.csv").string(),
+                               std::isnan(last_row) ? 0 : last_row, checkpoint.step));
+  }
 }
 
 bool IsRun(const fs::path& directory) {
@@ -193,10 +215,12 @@ RunRecord ReadRun(const fs::path& directory) {
     run.metrics = ParseMetrics(ReadTextFile(metrics, kLargestMetrics), metrics.string());
   }
   run.evaluations = run.metrics.CurveOf("eval_return_mean");
-  run.step = CheckpointStep(directory);
-  if (const double last = run.metrics.Last("step"); !std::isnan(last)) {
-    run.step = std::max(run.step, static_cast<std::int64_t>(last));
+  const double last_row = run.metrics.Last("step");
+  if (const std::optional<RunCheckpoint> checkpoint = CheckpointOf(directory)) {
+    RequireAgreement(run, *checkpoint, last_row);
+    run.step = checkpoint->step;
   }
+  if (!std::isnan(last_row)) run.step = std::max(run.step, static_cast<std::int64_t>(last_row));
   run.diverged = !run.complete() && fs::exists(directory / "diverged.npz", error);
   return run;
 }

@@ -128,7 +128,6 @@ TEST(RunRecord, RefusesWhatIsNoRunOrBroken) {
   };
   broken("config.toml", "train = 3\n");
   broken("config.toml", "\xff\xfe\n");
-  broken("run.json", "[1, 2");
   broken("metrics.csv", std::string("step,\0\n1,\n2\n", 12));
   EXPECT_EQ(ReadRun(folder / "run").step, 120);
   // A pipe, which nobody writes to.
@@ -136,6 +135,32 @@ TEST(RunRecord, RefusesWhatIsNoRunOrBroken) {
   ASSERT_EQ(::mkfifo((folder / "run" / "metrics.csv").c_str(), 0600), 0);
   EXPECT_NE(BadInputOf([&] { ReadRun(folder / "run"); }).find("expected a regular file"),
             std::string::npos);
+}
+
+// Halves of these are files of their kind.
+TEST(RunRecord, RefusesHalfAFile) {
+  const TemporaryFolder folder;
+  Trainer::Start(folder / "run", ShortRun(330))->Run();
+  const auto cut = [&](const std::string& name, std::size_t bytes) {
+    const std::string whole = FileContent(folder / "run" / name);
+    WriteContent(folder / "run" / name, whole.substr(0, bytes));
+    const std::string message = BadInputOf([&] { ReadRun(folder / "run"); });
+    WriteContent(folder / "run" / name, whole);
+    EXPECT_NE(message.find(name), std::string::npos) << message;
+    return message;
+  };
+  const std::string config = FileContent(folder / "run" / "config.toml");
+  cut("config.toml", 0);
+  cut("config.toml", config.find("\n[") + 1);
+  const std::string metrics = FileContent(folder / "run" / "metrics.csv");
+  EXPECT_NE(cut("metrics.csv", metrics.find("\n250,") + 1)
+                .find("ends in step 200, the run's checkpoint is of step 330"),
+            std::string::npos);
+  cut("metrics.csv", 0);
+  EXPECT_TRUE(ReadRun(folder / "run").complete());
+  // It says nothing that a comparison needs.
+  WriteContent(folder / "run" / "run.json", "[1, 2");
+  EXPECT_TRUE(ReadRun(folder / "run").description.empty());
 }
 
 TEST(FindRuns, TakesARunItselfOrAllBelowAFolder) {

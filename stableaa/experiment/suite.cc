@@ -16,7 +16,9 @@
 #include "stableaa/base/error.h"
 #include "stableaa/base/nearest_name.h"
 #include "stableaa/base/plain_text.h"
+#include "stableaa/base/random.h"
 #include "stableaa/base/toml_values.h"
+#include "stableaa/rl/trainer.h"
 
 namespace stableaa {
 namespace {
@@ -74,7 +76,10 @@ std::string Safe(std::string_view text) {
     if (kept || (!safe.empty() && safe.back() != '-')) safe += kept ? c : '-';
   }
   while (safe.ends_with('-')) safe.pop_back();
-  return safe.substr(0, kMaxName);
+  if (safe.size() <= kMaxName) return safe;
+  // What is cut off still tells names apart, whatever else is in the suite.
+  const auto mark = static_cast<std::uint32_t>(RandomStream(0, text)());
+  return fmt::format("{}-{:08x}", safe.substr(0, kMaxName - 9), mark);
 }
 
 // "eta" of "agent.eta".
@@ -469,7 +474,7 @@ class Expansion {
 
   void CheckSense(const Variant& variant) const {
     try {
-      variant.options.Validate();
+      CheckTrainable(variant.options);
     } catch (const Error& error) {
       throw BadInput(fmt::format("{}: {}", Where(variant), error.what()));
     }

@@ -56,11 +56,11 @@ namespace stableaa {
 // More runs are a mistake in the file.
 inline constexpr std::size_t kMaxSuiteRuns = 10'000;
 
-// When a run ends, whichever comes first; train.steps always holds. The other two are looked at a
-// few times per second, so a run goes a little beyond them before it makes its last checkpoint.
+// When a run ends, whichever comes first; train.steps always holds.
 struct StopRules {
   std::optional<double> eval_return = {};
-  std::optional<double> minutes = {};  // all parts of the run together
+  // All parts of the run together. Looked at a few times per second: a run goes a little beyond.
+  std::optional<double> minutes = {};
 };
 
 struct SuiteRun {

@@ -230,6 +230,19 @@ agent.n_step = [1, 2, 1]
   EXPECT_EQ(names[5], "minatar-breakout-stable-aa-python-a-b-n_step-1-2-2");
 }
 
+// Suites are edited, and their runs are to be found again.
+TEST(SuiteNames, DoNotDependOnTheOtherRuns) {
+  const std::string path(300, 'x');
+  const auto names = [&](const std::string& first, const std::string& second) {
+    return Names(ParseSuite(
+        "[axes]\nenv.python = [\"" + path + first + "\", \"" + path + second + "\"]\n", "my.toml"));
+  };
+  const std::vector<std::string> one = names("a", "b"), other = names("b", "a");
+  EXPECT_NE(one[0], one[1]);
+  EXPECT_EQ(one[0], other[1]);
+  EXPECT_EQ(one[1], other[0]);
+}
+
 TEST(SuiteNames, AreFitForFiles) {
   TrainOptions train;
   train.env = "gymnasium/some module:Id-v0/../x";
@@ -322,6 +335,9 @@ TEST(SuiteErrors, OptionsThatMakeNoSenseTogetherAreNamedWithTheRun) {
   ExpectRefused(
       "env = \"classic/cartpole\"\n[axes]\nreplay.size = [100, 5]\n[set]\nagent.n_step = 9",
       {"my.toml", "classic-cartpole-stable-aa-size-5-1", "replay.size"});
+  ExpectRefused("axes.env = [\"classic/cartpole\", \"classic/pendulum\"]",
+                {"my.toml: classic-pendulum-stable-aa-1: ", "continuous actions"});
+  ExpectRefused("set.network.layers = \"conv(16,3,1) foo(\"", {"my.toml", "foo"});
   ExpectRefused("[stop]\neval_return = 3\n[set]\neval.interval_steps = 0",
                 {"my.toml", "stop.eval_return", "eval.interval_steps"});
 }

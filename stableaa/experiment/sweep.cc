@@ -113,7 +113,6 @@ std::string LastError(const fs::path& log, std::uintmax_t begin) {
 
 Sweep::Sweep(const Suite& suite, const SweepOptions& options) : suite_(suite), options_(options) {
   const SweepNotes notes = ReadSweepJson(options_.out / "sweep.json");
-  RefuseAnotherSuite(notes);
   for (const SuiteRun& run : suite_.runs) {
     runs_.push_back({.run = &run});
     // Without, metrics.csv tells, if less exactly.
@@ -133,7 +132,8 @@ fs::path Sweep::Log(const SweepRun& run, const std::string& ending) const {
 
 // A suite may have changed since, in its runs or in its title; in both, it is another one, such as
 // that of the same name in another folder.
-void Sweep::RefuseAnotherSuite(const SweepNotes& notes) const {
+void Sweep::RefuseAnotherSuite() const {
+  const SweepNotes notes = ReadSweepJson(options_.out / "sweep.json");
   if (notes.runs.empty() || notes.title == suite_.title) return;
   for (const SuiteRun& run : suite_.runs) {
     if (notes.runs.contains(run.name)) return;
@@ -156,7 +156,15 @@ void Sweep::Adopt(SweepRun& run) const {
     throw BadInput(
         fmt::format("{} is in the way: it holds no run; choose another --out", Shown(directory)));
   }
-  const RunOptions there = ReadRunOptions(directory / "config.toml");
+  RunOptions there;
+  try {
+    there = ReadRunOptions(directory / "config.toml");
+  } catch (const Error& unreadable) {
+    run.state = SweepState::kFailed;
+    run.message =
+        fmt::format("{}; remove {} to begin it anew", unreadable.what(), Shown(directory));
+    return;
+  }
   if (Fingerprint(there) != Fingerprint(run.run->options)) {
     throw BadInput(fmt::format("{} was made with another configuration: {}; choose another --out",
                                Shown(directory), Differences(there, run.run->options)));
@@ -191,6 +199,7 @@ std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
 }
 
 void Sweep::Open() {
+  RefuseAnotherSuite();
   MakeDirectories(options_.out);
   const fs::path path = options_.out / "sweep.lock";
   lock_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
@@ -275,6 +284,9 @@ std::vector<std::string> Sweep::Arguments(const SweepRun& run) const {
       arguments.push_back(word);
     }
   }
+  if (suite_.stop.eval_return) {
+    arguments.push_back(fmt::format("--until-return={}", *suite_.stop.eval_return));
+  }
   arguments.emplace_back("--end-with-parent");
   arguments.push_back(std::to_string(::getpid()));
   return arguments;
@@ -326,17 +338,14 @@ void Sweep::WaitForAnEnd() const {
 void Sweep::Look(Job& job) {
   SweepRun& run = runs_[job.number];
   run.seconds = job.seconds_before + job.watch.Seconds();
-  const StopRules& stop = suite_.stop;
-  if (stop.minutes && run.seconds >= 60 * *stop.minutes) job.TellToEnd();
+  if (suite_.stop.minutes && run.seconds >= 60 * *suite_.stop.minutes) job.TellToEnd();
   const FileStamp stamp(Directory(run) / "metrics.csv");
   if (stamp == job.metrics) return;
   job.metrics = stamp;
-  const RunMetrics metrics =
-      ReadRunMetrics(Directory(run), {.eval_return = stop.eval_return, .max_bytes = kTailBytes});
+  const RunMetrics metrics = ReadRunMetrics(Directory(run), {.max_bytes = kTailBytes});
   run.steps = std::max(run.steps, metrics.step);
   run.steps_per_second = metrics.steps_per_second;
   if (metrics.eval_return) run.eval_return = metrics.eval_return;
-  if (metrics.reached_step) job.TellToEnd();
 }
 
 void Sweep::Finish(const Job& job) {

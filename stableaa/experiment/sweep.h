@@ -66,7 +66,7 @@ class Sweep {
   // In the order of the suite.
   const std::vector<SweepRun>& runs() const { return runs_; }
 
-  // Makes the directory and takes its lock.
+  // Makes the directory and takes its lock. BadInput if it holds another suite's runs.
   void Open();
 
   // True: no run is left to do; some may have failed. Once `interrupted` says so the runs make
@@ -78,7 +78,7 @@ class Sweep {
 
   std::filesystem::path Directory(const SweepRun& run) const;
   std::filesystem::path Log(const SweepRun& run, const std::string& ending) const;
-  void RefuseAnotherSuite(const SweepNotes& notes) const;
+  void RefuseAnotherSuite() const;
   void Adopt(SweepRun& run) const;
   std::optional<std::string> WhyDone(SweepRun& run) const;
 

@@ -105,6 +105,13 @@ std::vector<std::byte> ReadCheckpoint(const RunDirectory& directory) {
 
 }  // namespace
 
+void CheckTrainable(const RunOptions& options) {
+  const RunOptions checked = Checked(options);
+  const std::string& env = checked.train.env;
+  if (env.starts_with("atari/") || env.starts_with("gymnasium/")) return;
+  (void)MakePlan(NetworkFor(checked, MakeTrainingEnvironment(checked)->spec()));
+}
+
 Trainer::Trainer(RunDirectory directory, const RunOptions& options,
                  std::unique_ptr<Environment> environment)
     : directory_(std::move(directory)),
@@ -221,7 +228,8 @@ bool Trainer::Run(const RunHooks& hooks) {
     LogIfDue();
     if (step_ % options_.train.checkpoint_interval_steps == 0) Checkpoint();
     ReportProgress(hooks);
-    complete = step_ >= options_.train.steps;
+    complete = step_ >= options_.train.steps ||
+               (hooks.enough_return && best_return_ >= *hooks.enough_return);
     if (complete || stopped()) break;
     Step();
   }

@@ -62,8 +62,14 @@ struct TrainProgress {
 struct RunHooks {
   // Asked in every step; true: make a checkpoint and return.
   std::function<bool()> stop = {};
+  // Ends the run at the first evaluation whose mean return is at least this.
+  std::optional<double> enough_return = {};
   std::function<void(const TrainProgress&)> progress = {};
 };
+
+// BadInput for what no run could start with: options that make no sense, continuous actions, a
+// network that does not fit. Environments in Python are not asked: they may be missing here.
+void CheckTrainable(const RunOptions& options);
 
 class Trainer {
  public:
@@ -80,12 +86,15 @@ class Trainer {
 
   ~Trainer();
 
-  // To the end, or until `stop`; with a checkpoint in both cases. True: to the end. Throws
+  // To the end, or until `stop`; with a checkpoint in both cases. True: to the end, be it the last
+  // step or a return that is enough. Throws
   // WorkFailed if training diverges (after writing diverged.npz into the directory), the disk is
   // full, or a worker of the environment dies; the last checkpoint stays then.
   bool Run(const RunHooks& hooks = {});
 
   std::int64_t step() const { return step_; }
+  // Of all evaluations; -infinity before the first.
+  double best_return() const { return best_return_; }
   const RunOptions& options() const { return options_; }
   const TrainTimes& times() const { return times_; }
   const std::filesystem::path& directory() const { return directory_.path(); }
