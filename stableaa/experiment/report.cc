@@ -40,6 +40,12 @@ struct Found {
   std::vector<FailedRun> failed;
 };
 
+// One spelling of a path: "a" for "./a/".
+fs::path Normal(const fs::path& path) {
+  const fs::path normal = path.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
 // What a sweep notes about its runs: those that ended early are told so, those that failed and have
 // not been completed since are listed. Of a sweep whose runs were named one by one, those alone.
 void ApplyNotes(const fs::path& folder, bool is_asked_for, Found& found) {
@@ -47,11 +53,14 @@ void ApplyNotes(const fs::path& folder, bool is_asked_for, Found& found) {
     if (name != fs::path(name).filename()) continue;  // a name as no sweep gives it
     const fs::path directory = folder / name;
     const auto record = std::ranges::find_if(found.records, [&directory](const RunRecord& run) {
-      return run.directory.lexically_normal() == directory.lexically_normal();
+      return Normal(run.directory) == Normal(directory);
+    });
+    const bool is_listed = std::ranges::any_of(found.failed, [&directory](const FailedRun& run) {
+      return Normal(run.directory) == Normal(directory);
     });
     const bool is_read = record != found.records.end();
     if (is_read && note.status == "done") record->ended_early = !record->complete();
-    if (note.status == "failed" && (is_read ? !record->complete() : is_asked_for)) {
+    if (note.status == "failed" && !is_listed && (is_read ? !record->complete() : is_asked_for)) {
       found.failed.push_back({directory.string(), Shorten(note.message, kLongestMessage)});
     }
   }
@@ -82,7 +91,7 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   for (const auto& [path, directory] : FindAllRuns(directories)) {
     std::error_code error;
     if (!seen.insert(fs::weakly_canonical(path, error)).second) continue;
-    sweeps[path.lexically_normal().parent_path()] |= path != directory;
+    sweeps[Normal(path).parent_path()] |= path != directory;
     try {
       found.records.push_back(ReadRun(path));
     } catch (const Error& failure) {
@@ -92,7 +101,7 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   if (found.records.empty()) {
     throw BadInput(fmt::format("no run can be read; the first: {}", found.failed.front().why));
   }
-  for (const fs::path& directory : directories) sweeps[directory.lexically_normal()] = true;
+  for (const fs::path& directory : directories) sweeps[Normal(directory)] = true;
   for (const auto& [folder, is_asked_for] : sweeps) ApplyNotes(folder, is_asked_for, found);
   return found;
 }

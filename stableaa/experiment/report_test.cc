@@ -124,7 +124,7 @@ TEST(FullReport, HasEverySectionWithItsFiguresAndNumbers) {
       R"({"runs": [{"name": "x", "status": "failed", "message": "no room"}, {"status": "failed"},
                     {"name": "breakout-d-1", "status": "failed", "message": "was mended"}]})");
   const ReportSummary summary =
-      WriteReport({.directories = {folder / "sweep"}, .out = folder / "report"});
+      WriteReport({.directories = {folder / "sweep/"}, .out = folder / "report"});
   const std::string page = FileContent(folder / "report" / "index.html");
   EXPECT_EQ(summary.records.size(), 12U);
   for (const char* const id : {"curves", "scores", "improvement", "profiles", "ablations", "mixing",
@@ -361,14 +361,15 @@ TEST(FullReport, PassesOverWhatHoldsNoRun) {
   WriteRun(folder / "good", "minatar/breakout", "dqn", 1, {1});
   WriteRun(folder / "bad", "minatar/breakout", "dqn", 2, {1});
   WriteContent(folder / "bad" / "metrics.csv", "step,x\n1\n");
-  WriteContent(folder / "sweep.json", R"({"runs": [{"name": "x", "status": "failed"}]})");
+  WriteContent(folder / "sweep.json", R"({"runs": [{"name": "x", "status": "failed"},
+                                                    {"name": "bad", "status": "failed"}]})");
   fs::create_directories(folder / "logs");
   ReportOptions options{
       .directories = {folder / "bad", folder / "good", folder / "logs", folder / "sweep.json"},
       .out = folder / "report"};
   const ReportSummary summary = WriteReport(options);
   EXPECT_EQ(summary.records.size(), 1U);
-  ASSERT_EQ(summary.failed.size(), 1U) << "x was not asked for";
+  ASSERT_EQ(summary.failed.size(), 1U) << "x was not asked for, bad is listed once";
   EXPECT_EQ(summary.failed[0].directory, (folder / "bad").string());
   options.directories.push_back(folder / "typo");
   EXPECT_NE(BadInputOf(options).find("typo"), std::string::npos);
