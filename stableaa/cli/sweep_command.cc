@@ -57,7 +57,7 @@ std::string StepsOf(const Suite& suite) {
 
 std::string StateOf(const SweepRun& run) {
   if (run.state == SweepState::kDone) return "  done";
-  if (run.state == SweepState::kFailed) return "  failed: " + run.message;
+  if (run.state == SweepState::kFailed) return fmt::format("  failed: {}", run.message);
   if (run.steps > 0) return fmt::format("  at {}%", static_cast<int>(100 * run.Share()));
   return "";
 }

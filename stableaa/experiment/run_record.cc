@@ -210,13 +210,15 @@ RunRecord ReadRun(const fs::path& directory) {
   RunRecord run{.directory = directory, .options = ReadRunOptions(directory / "config.toml")};
   run.settings = Settings(run.options);
   run.description = ReadDescription(directory / "run.json");
+  // Before metrics.csv, which a run at work writes first.
+  const std::optional<RunCheckpoint> checkpoint = CheckpointOf(directory);
   const fs::path metrics = directory / "metrics.csv";
   if (HasFile(metrics)) {
     run.metrics = ParseMetrics(ReadTextFile(metrics, kLargestMetrics), metrics.string());
   }
   run.evaluations = run.metrics.CurveOf("eval_return_mean");
   const double last_row = run.metrics.Last("step");
-  if (const std::optional<RunCheckpoint> checkpoint = CheckpointOf(directory)) {
+  if (checkpoint) {
     RequireAgreement(run, *checkpoint, last_row);
     run.step = checkpoint->step;
   }
