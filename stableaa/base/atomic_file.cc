@@ -395,6 +395,20 @@ CheckedFile ReadCheckedFile(const fs::path& path, std::string_view kind, uint32_
   return result;
 }
 
+std::vector<std::byte> PeekCheckedFile(const fs::path& path, std::string_view kind,
+                                       uint32_t max_version, size_t bytes) {
+  CheckKind(kind);
+  const Descriptor file = OpenForReading(path);
+  std::array<std::byte, kHeaderBytes> start;
+  const size_t start_bytes = ReadUpTo(file, start, path);
+  const Header header = ParseHeader(std::span(start).first(start_bytes), path);
+  CheckHeader(header, kind, max_version, path);
+  std::vector<std::byte> payload(bytes);
+  const size_t found = ReadUpTo(file, payload, path);
+  if (found < bytes) throw Truncated(path, kHeaderBytes + found, header.payload_bytes);
+  return payload;
+}
+
 void WriteTextFile(const fs::path& path, std::string_view text) {
   AtomicFile file(path);
   file.Write(text);

@@ -100,6 +100,11 @@ void WriteCheckedFile(const std::filesystem::path& path, std::string_view kind, 
 CheckedFile ReadCheckedFile(const std::filesystem::path& path, std::string_view kind,
                             uint32_t max_version);
 
+// The first `bytes` of its payload, for a look at a large file. Throws as ReadCheckedFile does, but
+// notices only damage of the header and a file that ends before them.
+std::vector<std::byte> PeekCheckedFile(const std::filesystem::path& path, std::string_view kind,
+                                       uint32_t max_version, size_t bytes);
+
 // Writes the file atomically, as AtomicFile does.
 void WriteTextFile(const std::filesystem::path& path, std::string_view text);
 

@@ -403,6 +403,16 @@ TEST_F(CheckedFileTest, KindHasOneToEightCharacters) {
   EXPECT_EQ(Names(), std::vector<std::string>{});
 }
 
+TEST_F(CheckedFileTest, APeekShowsTheBeginning) {
+  WriteCheckedFile(Path("f"), "weights", 2, Payload("hello"));
+  EXPECT_EQ(PeekCheckedFile(Path("f"), "weights", 2, 4), Payload("hell"));
+  EXPECT_EQ(PeekCheckedFile(Path("f"), "weights", 2, 0), Payload(""));
+  EXPECT_THROW(PeekCheckedFile(Path("f"), "weights", 1, 4), Error);
+  EXPECT_THROW(PeekCheckedFile(Path("f"), "replay", 2, 4), Error);
+  EXPECT_THROW(PeekCheckedFile(Path("f"), "weights", 2, 100), Error);
+  EXPECT_THROW(PeekCheckedFile(Path("none"), "weights", 2, 4), Error);
+}
+
 class ReadTextFileTest : public InDirectory {};
 
 TEST_F(ReadTextFileTest, ReadsWhatWriteTextFileWrote) {

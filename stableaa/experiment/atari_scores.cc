@@ -48,8 +48,4 @@ std::optional<AtariScores> FindAtariScores(std::string_view environment) {
   return *found;
 }
 
-double HumanNormalised(const AtariScores& scores, double score) {
-  return (score - scores.random) / (scores.human - scores.random);
-}
-
 }  // namespace stableaa

@@ -24,9 +24,6 @@ std::span<const AtariScores> AllAtariScores();
 // nothing for any other.
 std::optional<AtariScores> FindAtariScores(std::string_view environment);
 
-// (score - random) / (human - random): 0 for the random player, 1 for the person.
-double HumanNormalised(const AtariScores& scores, double score);
-
 }  // namespace stableaa
 
 #endif  // STABLEAA_EXPERIMENT_ATARI_SCORES_H_

@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "stableaa/env/registry.h"
+#include "stableaa/experiment/comparison.h"
 
 namespace stableaa {
 namespace {
@@ -58,6 +59,11 @@ TEST(AtariScores, AnySpellingIsFoundByItsProperId) {
   const auto found = FindAtariScores(NormalizedId("Atari/YarsRevenge"));
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->game, "yars_revenge");
+}
+
+// As reports normalise: 0 for the random player, 1 for the person.
+double HumanNormalised(const AtariScores& scores, double score) {
+  return Scale{.kind = Scale::Kind::kHuman, .low = scores.random, .high = scores.human}(score);
 }
 
 TEST(HumanNormalised, IsZeroForChanceAndOneForThePerson) {

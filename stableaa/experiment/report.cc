@@ -1,11 +1,8 @@
 #include "stableaa/experiment/report.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +12,7 @@
 
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/descriptor.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/gnuplot.h"
 #include "stableaa/base/log.h"
@@ -40,25 +38,18 @@ struct Found {
   std::vector<FailedRun> failed;
 };
 
-// One spelling of a path: "a" for "./a/".
-fs::path Normal(const fs::path& path) {
-  const fs::path normal = path.lexically_normal();
-  return normal.has_filename() ? normal : normal.parent_path();
-}
-
 // What a sweep notes about its runs: those that ended early are told so, those that failed and have
 // not been completed since are listed. Of a sweep whose runs were named one by one, those alone.
 void ApplyNotes(const fs::path& folder, bool is_asked_for, Found& found) {
   for (const auto& [name, note] : ReadSweepJson(folder / "sweep.json").runs) {
     if (name != fs::path(name).filename()) continue;  // a name as no sweep gives it
     const fs::path directory = folder / name;
-    const auto record = std::ranges::find_if(found.records, [&directory](const RunRecord& run) {
-      return Normal(run.directory) == Normal(directory);
-    });
-    const bool is_listed = std::ranges::any_of(found.failed, [&directory](const FailedRun& run) {
-      return Normal(run.directory) == Normal(directory);
-    });
+    const auto is_it = [wanted = NormalPath(directory)](const auto& run) {
+      return NormalPath(run.directory) == wanted;
+    };
+    const auto record = std::ranges::find_if(found.records, is_it);
     const bool is_read = record != found.records.end();
+    const bool is_listed = std::ranges::any_of(found.failed, is_it);
     if (is_read && note.status == "done") record->ended_early = !record->complete();
     if (note.status == "failed" && !is_listed && (is_read ? !record->complete() : is_asked_for)) {
       found.failed.push_back({directory.string(), Shorten(note.message, kLongestMessage)});
@@ -91,7 +82,7 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   for (const auto& [path, directory] : FindAllRuns(directories)) {
     std::error_code error;
     if (!seen.insert(fs::weakly_canonical(path, error)).second) continue;
-    sweeps[Normal(path).parent_path()] |= path != directory;
+    sweeps[NormalPath(path).parent_path()] |= path != directory;
     try {
       found.records.push_back(ReadRun(path));
     } catch (const Error& failure) {
@@ -101,7 +92,7 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   if (found.records.empty()) {
     throw BadInput(fmt::format("no run can be read; the first: {}", found.failed.front().why));
   }
-  for (const fs::path& directory : directories) sweeps[Normal(directory)] = true;
+  for (const fs::path& directory : directories) sweeps[NormalPath(directory)] = true;
   for (const auto& [folder, is_asked_for] : sweeps) ApplyNotes(folder, is_asked_for, found);
   return found;
 }
@@ -160,7 +151,8 @@ std::vector<ReportAttachment> ReadAttachments(const ReportOptions& options) {
 
 // ---- Writing ----
 
-void RequireRoomFor(const fs::path& out) {
+// The page of a former report, empty if there is none. BadInput for what is no place for a report.
+std::string FormerPage(const fs::path& out) {
   std::error_code error;
   const auto refuse = [&out](std::string_view what) {
     throw BadInput(
@@ -175,9 +167,9 @@ void RequireRoomFor(const fs::path& out) {
       refuse(fmt::format("a place in the run {}", above.string()));
     }
   }
-  if (!fs::exists(out, error)) return;
+  if (!fs::exists(out, error)) return {};
   if (!fs::is_directory(out, error)) refuse("a file");
-  if (fs::is_empty(out, error)) return;
+  if (fs::is_empty(out, error)) return {};
   const fs::path page = out / "index.html";
   // A report that was killed before its page was written has these two alone.
   if (!fs::exists(page, error)) {
@@ -187,11 +179,11 @@ void RequireRoomFor(const fs::path& out) {
         refuse(fmt::format("a directory that holds '{}'", Shorten(name)));
       }
     }
-    return;
+    return {};
   }
-  if (ReadTextFile(page, kLargestPage).find(kPageMark) == std::string::npos) {
-    refuse("another page");
-  }
+  std::string text = ReadTextFile(page, kLargestPage);
+  if (text.find(kPageMark) == std::string::npos) refuse("another page");
+  return text;
 }
 
 void MakeFolder(const fs::path& folder) {
@@ -205,9 +197,8 @@ void MakeFolder(const fs::path& folder) {
 
 // Held while it lives, so that two reports do not mix.
 Descriptor Lock(const fs::path& out) {
-  Descriptor lock(open(out.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!lock.is_open()) throw SystemError(fmt::format("cannot open {}", out.string()), errno);
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+  Descriptor lock = OpenDirectory(out);
+  if (!TryLock(lock)) {
     throw WorkFailed(fmt::format("{} is being written by another process", out.string()));
   }
   return lock;
@@ -277,7 +268,7 @@ void RemoveFormer(const fs::path& out, const std::string& former_page, const std
 
 ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& progress) {
   CheckGnuplot();
-  RequireRoomFor(options.out);
+  const std::string former = FormerPage(options.out);
   std::vector<ReportAttachment> attachments = ReadAttachments(options);
   Found found = ReadAll(options.directories);
   ReportSummary summary{.page = options.out / "index.html",
@@ -297,8 +288,6 @@ ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& pr
   MakeFolder(options.out / "figures");
   MakeFolder(options.out / "tables");
   const Descriptor lock = Lock(options.out);
-  const std::string former =
-      fs::exists(summary.page) ? ReadTextFile(summary.page, kLargestPage) : "";
   const auto svg = DrawFigures(content, options.out / "figures", progress);
   for (const ReportCsv& csv : content.csv_files) {
     WriteTextFile(options.out / "tables" / (csv.name + ".csv"), csv.text);

@@ -169,9 +169,10 @@ void AddCurves(Report& report) {
   std::string csv = fmt::format("env,variant,step,{}\n", kEstimateColumns);
   if (report.HasShared()) {
     std::vector<double> shares;
+    const double first = FirstShare(report.comparison);
     for (int i = 1; i <= kSharedPoints; ++i) {
       const double share = static_cast<double>(i) / kSharedPoints;
-      if (share >= FirstShare(report.comparison)) shares.push_back(share);
+      if (share >= first) shares.push_back(share);
     }
     const std::vector<EstimatedCurve> curves = SharedCurves(report, shares);
     for (const CurveGroup& group : groups) {

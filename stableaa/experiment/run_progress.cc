@@ -2,32 +2,24 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cmath>
 #include <fstream>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "stableaa/base/atomic_file.h"
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/csv_cells.h"
 #include "stableaa/base/descriptor.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 
 namespace stableaa {
 namespace fs = std::filesystem;
 namespace {
-
-// Before the payload of a checked file (base/atomic_file.h); then fingerprint, step and evaluated
-// step as Trainer::Checkpoint writes them.
-constexpr std::size_t kFrame = 28;
-constexpr std::size_t kHead = 4 + 8 + 8;
-constexpr std::string_view kKind = "STABLEAArun";
 
 // The first line, and whole lines from the end of the file.
 struct CsvEnds {
@@ -64,7 +56,7 @@ std::optional<double> Number(const std::vector<std::string>& cells, std::size_t 
 
 bool IsLocked(const fs::path& directory) {
   const Descriptor opened(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return opened.is_open() && flock(opened.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return opened.is_open() && !TryLock(opened);
 }
 
 }  // namespace
@@ -101,23 +93,16 @@ RunMetrics ReadRunMetrics(const fs::path& run, const MetricsQuestion& question) 
   return metrics;
 }
 
-bool RunCheckpoint::IsComplete(const RunOptions& options) const {
-  const std::int64_t steps = options.train.steps, interval = options.eval.interval_steps;
-  const bool evaluation_is_due = interval != 0 && step % interval == 0 && step != evaluated_step;
-  return step > steps || (step == steps && !evaluation_is_due);
-}
-
-std::optional<RunCheckpoint> ReadRunCheckpoint(const fs::path& run) {
-  std::ifstream file(run / "checkpoint" / "state.bin", std::ios::binary);
-  std::array<char, kFrame + kHead> bytes = {};
-  if (!file.read(bytes.data(), bytes.size())) return std::nullopt;
-  if (!std::string_view(bytes.data(), bytes.size()).starts_with(kKind)) return std::nullopt;
-  ByteReader head(std::as_bytes(std::span(bytes)).subspan(kFrame), run.string());
-  RunCheckpoint checkpoint;
-  checkpoint.fingerprint = head.U32();
-  checkpoint.step = head.I64();
-  checkpoint.evaluated_step = head.I64();
-  return checkpoint;
+std::optional<CheckpointHead> ReadRunCheckpoint(const fs::path& run) {
+  const fs::path file = run / "checkpoint" / "state.bin";
+  try {
+    const std::vector<std::byte> head =
+        PeekCheckedFile(file, kCheckpointKind, kCheckpointVersion, CheckpointHead::kBytes);
+    ByteReader in(head, file.string());
+    return CheckpointHead::Read(in);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 bool RunIsLocked(const fs::path& run) {

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "stableaa/experiment/suite.h"
-#include "stableaa/rl/run_options.h"
+#include "stableaa/rl/checkpoint_head.h"
 
 namespace stableaa {
 
@@ -36,18 +36,8 @@ struct MetricsQuestion {
 // All zero if there is no such file or it has no rows.
 RunMetrics ReadRunMetrics(const std::filesystem::path& run, const MetricsQuestion& question = {});
 
-// Of the last checkpoint.
-struct RunCheckpoint {
-  std::int64_t step = 0;
-  std::int64_t evaluated_step = 0;
-  std::uint32_t fingerprint = 0;  // of the options it was made with
-
-  // As Trainer::Resume sees it: nothing is left to do.
-  bool IsComplete(const RunOptions& options) const;
-};
-
-// Nothing if there is none that can be read.
-std::optional<RunCheckpoint> ReadRunCheckpoint(const std::filesystem::path& run);
+// Of the last checkpoint; nothing if there is none that can be read.
+std::optional<CheckpointHead> ReadRunCheckpoint(const std::filesystem::path& run);
 
 // True if another process has the run, or is about to make it.
 bool RunIsLocked(const std::filesystem::path& run);

@@ -57,11 +57,8 @@ void RequireNextStep(const MetricTable& table, std::size_t step_column, const st
 }
 
 std::map<std::string, std::string> Settings(const RunOptions& options) {
-  RunOptions copy = options;
-  Config config;
-  Describe(config, copy);
   std::map<std::string, std::string> settings;
-  for (const ConfigKey& key : config.Keys()) settings[key.key] = key.value;
+  for (const ConfigKey& key : AllKeys(options)) settings[key.key] = key.value;
   return settings;
 }
 
@@ -95,16 +92,16 @@ std::map<std::string, std::string> ReadDescription(const fs::path& path) {
 }
 
 // Nothing if there is none that can be read.
-std::optional<RunCheckpoint> CheckpointOf(const fs::path& directory) {
+std::optional<CheckpointHead> CheckpointOf(const fs::path& directory) {
   if (!HasFile(directory / "checkpoint" / "state.bin")) return std::nullopt;
-  const std::optional<RunCheckpoint> checkpoint = ReadRunCheckpoint(directory);
+  const std::optional<CheckpointHead> checkpoint = ReadRunCheckpoint(directory);
   const bool is_step = checkpoint && checkpoint->step >= 0 && checkpoint->step <= kLargestStep;
   return is_step ? checkpoint : std::nullopt;
 }
 
 // Files that are whole agree with the checkpoint. BadInput for those that do not: half of a
 // config.toml is still one, of another experiment, and half of a metrics.csv one of a shorter run.
-void RequireAgreement(const RunRecord& run, const RunCheckpoint& checkpoint, double last_row) {
+void RequireAgreement(const RunRecord& run, const CheckpointHead& checkpoint, double last_row) {
   const auto version = run.description.find("version");
   const bool is_ours = version == run.description.end() || version->second == LibraryVersion();
   if (is_ours && checkpoint.fingerprint != Fingerprint(run.options)) {
@@ -211,7 +208,7 @@ RunRecord ReadRun(const fs::path& directory) {
   run.settings = Settings(run.options);
   run.description = ReadDescription(directory / "run.json");
   // Before metrics.csv, which a run at work writes first.
-  const std::optional<RunCheckpoint> checkpoint = CheckpointOf(directory);
+  const std::optional<CheckpointHead> checkpoint = CheckpointOf(directory);
   const fs::path metrics = directory / "metrics.csv";
   if (HasFile(metrics)) {
     run.metrics = ParseMetrics(ReadTextFile(metrics, kLargestMetrics), metrics.string());

@@ -116,10 +116,7 @@ void Apply(const Given& given, const TomlValue& value, Config& config) {
 class SuiteReader {
  public:
   explicit SuiteReader(std::string name) : name_(std::move(name)) {
-    Config config;
-    RunOptions options;
-    Describe(config, options);
-    for (const ConfigKey& key : config.Keys()) run_keys_.push_back(key.key);
+    for (const ConfigKey& key : AllKeys({})) run_keys_.push_back(key.key);
   }
 
   SuiteFile Read(std::string_view text) {

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/child_process.h"
 #include "stableaa/base/config.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/log.h"
 #include "stableaa/base/plain_text.h"
@@ -32,14 +32,6 @@ constexpr int kLookMilliseconds = 200;
 constexpr std::size_t kTailBytes = std::size_t{256} << 10;  // of metrics.csv, while it grows
 constexpr std::size_t kDifferencesShown = 3;
 constexpr double kSecondsToKnowTheRate = 5;
-
-std::string Shown(const fs::path& path) { return Shorten(path.string(), 400); }
-
-void MakeDirectories(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw SystemError(fmt::format("cannot make {}", Shown(path)), error.value());
-}
 
 // "agent.eta is 0.1 there, 1.0 in the suite", of the keys that a run cannot change.
 std::string Differences(const RunOptions& there, const RunOptions& here) {
@@ -111,13 +103,13 @@ std::string LastError(const fs::path& log, std::uintmax_t begin) {
 
 // ---- What is there ----
 
-Sweep::Sweep(const Suite& suite, const SweepOptions& options) : suite_(suite), options_(options) {
-  const SweepNotes notes = ReadSweepJson(options_.out / "sweep.json");
+Sweep::Sweep(const Suite& suite, const SweepOptions& options)
+    : suite_(suite), options_(options), notes_(ReadSweepJson(options.out / "sweep.json")) {
   for (const SuiteRun& run : suite_.runs) {
     runs_.push_back({.run = &run});
     // Without, metrics.csv tells, if less exactly.
-    const auto note = notes.runs.find(run.name);
-    if (note != notes.runs.end()) runs_.back().seconds = note->second.seconds.value_or(0);
+    const auto note = notes_.runs.find(run.name);
+    if (note != notes_.runs.end()) runs_.back().seconds = note->second.seconds.value_or(0);
     Adopt(runs_.back());
   }
 }
@@ -133,14 +125,13 @@ fs::path Sweep::Log(const SweepRun& run, const std::string& ending) const {
 // A suite may have changed since, in its runs or in its title; in both, it is another one, such as
 // that of the same name in another folder.
 void Sweep::RefuseAnotherSuite() const {
-  const SweepNotes notes = ReadSweepJson(options_.out / "sweep.json");
-  if (notes.runs.empty() || notes.title == suite_.title) return;
+  if (notes_.runs.empty() || notes_.title == suite_.title) return;
   for (const SuiteRun& run : suite_.runs) {
-    if (notes.runs.contains(run.name)) return;
+    if (notes_.runs.contains(run.name)) return;
   }
-  throw BadInput(
-      fmt::format("{} holds the runs of another suite{}; choose another --out", Shown(options_.out),
-                  notes.title.empty() ? "" : fmt::format(", '{}'", Shorten(notes.title))));
+  throw BadInput(fmt::format(
+      "{} holds the runs of another suite{}; choose another --out", ShownPath(options_.out),
+      notes_.title.empty() ? "" : fmt::format(", '{}'", Shorten(notes_.title))));
 }
 
 void Sweep::Adopt(SweepRun& run) const {
@@ -153,8 +144,8 @@ void Sweep::Adopt(SweepRun& run) const {
   }
   if (!fs::exists(directory / "config.toml", error)) {
     if (fs::is_directory(status) && fs::is_empty(directory, error)) return;
-    throw BadInput(
-        fmt::format("{} is in the way: it holds no run; choose another --out", Shown(directory)));
+    throw BadInput(fmt::format("{} is in the way: it holds no run; choose another --out",
+                               ShownPath(directory)));
   }
   RunOptions there;
   try {
@@ -162,12 +153,12 @@ void Sweep::Adopt(SweepRun& run) const {
   } catch (const Error& unreadable) {
     run.state = SweepState::kFailed;
     run.message =
-        fmt::format("{}; remove {} to begin it anew", unreadable.what(), Shown(directory));
+        fmt::format("{}; remove {} to begin it anew", unreadable.what(), ShownPath(directory));
     return;
   }
   if (Fingerprint(there) != Fingerprint(run.run->options)) {
     throw BadInput(fmt::format("{} was made with another configuration: {}; choose another --out",
-                               Shown(directory), Differences(there, run.run->options)));
+                               ShownPath(directory), Differences(there, run.run->options)));
   }
   if (const std::optional<std::string> why = WhyDone(run)) {
     run.state = SweepState::kDone;
@@ -179,7 +170,7 @@ void Sweep::Adopt(SweepRun& run) const {
 // seconds and the last evaluation from the run's files.
 std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
   const fs::path directory = Directory(run);
-  const std::optional<RunCheckpoint> checkpoint = ReadRunCheckpoint(directory);
+  const std::optional<CheckpointHead> checkpoint = ReadRunCheckpoint(directory);
   if (!checkpoint) return std::nullopt;
   const RunMetrics metrics = ReadRunMetrics(
       directory, {.eval_return = suite_.stop.eval_return, .last_step = checkpoint->step});
@@ -203,10 +194,9 @@ void Sweep::Open() {
   MakeDirectories(options_.out);
   const fs::path path = options_.out / "sweep.lock";
   lock_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!lock_.is_open()) throw SystemError(fmt::format("cannot open {}", Shown(path)), errno);
-  // A file system without locks offers no guard, which is no reason not to work.
-  if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    throw WorkFailed(fmt::format("another sweep is at work in {}", Shown(options_.out)));
+  if (!lock_.is_open()) throw SystemError(fmt::format("cannot open {}", ShownPath(path)), errno);
+  if (!TryLock(lock_)) {
+    throw WorkFailed(fmt::format("another sweep is at work in {}", ShownPath(options_.out)));
   }
   MakeDirectories(options_.out / "logs");
   WriteTextFile(options_.out / "suite.toml", suite_.text);
@@ -259,7 +249,7 @@ std::optional<std::size_t> Sweep::NextRun() {
   if (!patience_) {
     patience_.emplace();
     LogInfo(fmt::format("waiting for another process to end that has {}",
-                        Shown(Directory(runs_[*locked]))));
+                        ShownPath(Directory(runs_[*locked]))));
   }
   // After that its own process tells who has it.
   return patience_->Seconds() < options_.patience_seconds ? std::nullopt : locked;
@@ -300,7 +290,8 @@ void Sweep::Start(std::size_t number) {
     job->number = number;
     job->seconds_before = run.seconds;
     const Descriptor log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-    if (!log.is_open()) throw SystemError(fmt::format("cannot open {}", Shown(log_path)), errno);
+    if (!log.is_open())
+      throw SystemError(fmt::format("cannot open {}", ShownPath(log_path)), errno);
     job->log_begin = fs::file_size(log_path);
     job->metrics = FileStamp(Directory(run) / "metrics.csv");
     job->process = std::make_unique<ChildProcess>(ChildProcess::Options{

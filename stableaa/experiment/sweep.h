@@ -97,6 +97,7 @@ class Sweep {
 
   const Suite& suite_;
   const SweepOptions options_;
+  const SweepNotes notes_;  // as it was in the beginning
   std::vector<SweepRun> runs_;
   Descriptor lock_;
   std::vector<std::unique_ptr<Job>> jobs_;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
@@ -24,9 +22,10 @@
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/child_process.h"
 #include "stableaa/base/config.h"
-#include "stableaa/base/csv_cells.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/stopwatch.h"
+#include "stableaa/experiment/run_record.h"
 #include "stableaa/experiment/sweep.h"
 
 namespace stableaa {
@@ -39,29 +38,9 @@ constexpr std::int64_t kLogSteps = 50;    // between two rows
 constexpr std::int64_t kEvalSteps = 300;  // between two evaluations
 constexpr std::int64_t kGames = 2;        // of an evaluation
 constexpr std::int64_t kTargetUpdates = 250;
+constexpr std::size_t kLargestMetrics = std::size_t{64} << 20;
 constexpr double kRecordBytes = 16;  // of a stored state, besides its frame
 constexpr double kEndSeconds = 20;   // for the checkpoint
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (fs::temp_directory_path() / "stableaa-sweep-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-      throw SystemError(fmt::format("cannot make {}", name), errno);
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::string Family(const std::string& env) { return env.substr(0, env.find('/')); }
 
@@ -74,10 +53,8 @@ std::vector<std::string> Traits(const SweepRun& run) {
   options.train.seed = 0;
   options.train.steps = 0;
   options.train.env = "minatar/breakout";
-  Config config;
-  Describe(config, options);
   std::vector<std::string> traits = {family};
-  for (const ConfigKey& key : config.Keys()) traits.push_back(key.value);
+  for (const ConfigKey& key : AllKeys(options)) traits.push_back(key.value);
   return traits;
 }
 
@@ -101,27 +78,23 @@ struct Row {
   bool evaluated = false;
 };
 
+// Those that are whole; none while there is no file.
 std::vector<Row> ReadRows(const fs::path& csv) {
-  std::ifstream file(csv);
-  std::string line;
-  std::vector<std::string> names, cells;
-  if (std::getline(file, line)) SplitLine(line, names);
-  const auto number = [&](std::string_view name) {
-    const auto column = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
-    const std::optional<double> value =
-        column < cells.size() ? NumberOf(cells[column]) : std::nullopt;
-    return value.value_or(std::numeric_limits<double>::quiet_NaN());
-  };
-  const auto or_zero = [](double value) { return std::isnan(value) ? 0 : value; };
   std::vector<Row> rows;
-  while (std::getline(file, line)) {
-    if (file.eof() || !SplitLine(line, cells) || cells.size() != names.size()) break;
-    rows.push_back({.step = or_zero(number("step")),
-                    .update = or_zero(number("update")),
-                    .seconds = or_zero(number("wall_seconds")),
-                    .states = or_zero(number("replay_states")),
-                    .frame_bytes = or_zero(number("wall_replay_bytes_per_frame")),
-                    .evaluated = !std::isnan(number("eval_return_mean"))});
+  std::error_code error;
+  if (!fs::exists(csv, error)) return rows;
+  const MetricTable table = ParseMetrics(ReadTextFile(csv, kLargestMetrics), csv.string());
+  for (const std::vector<double>& row : table.rows) {
+    const auto number = [&](std::string_view name) {
+      const std::optional<std::size_t> column = table.Column(name);
+      return column && !std::isnan(row[*column]) ? std::optional(row[*column]) : std::nullopt;
+    };
+    rows.push_back({.step = number("step").value_or(0),
+                    .update = number("update").value_or(0),
+                    .seconds = number("wall_seconds").value_or(0),
+                    .states = number("replay_states").value_or(0),
+                    .frame_bytes = number("wall_replay_bytes_per_frame").value_or(0),
+                    .evaluated = number("eval_return_mean").has_value()});
   }
   return rows;
 }
@@ -197,7 +170,7 @@ class Measurement {
 
 std::vector<VariantSpeed> MeasureAll(std::span<const SweepRun> runs, const ChosenVariants& chosen,
                                      const EstimateOptions& options) {
-  const TemporaryDirectory folder;
+  const TemporaryDirectory folder("stableaa-sweep-");
   std::vector<VariantSpeed> speeds(chosen.runs.size());
   std::map<std::size_t, std::unique_ptr<Measurement>> at_work;
   std::size_t next = 0;

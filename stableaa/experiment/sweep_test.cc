@@ -127,8 +127,8 @@ TEST_F(RunProgressTest, CheckpointsAreThoseOfTheTrainer) {
   EXPECT_FALSE(ReadRunCheckpoint(run)->IsComplete(options));
   // Nor where an evaluation in the last step was stopped.
   options.train.steps = 150;
-  EXPECT_FALSE((RunCheckpoint{150, 100}.IsComplete(options)));
-  EXPECT_TRUE((RunCheckpoint{150, 150}.IsComplete(options)));
+  EXPECT_FALSE((CheckpointHead{.step = 150, .evaluated_step = 100}.IsComplete(options)));
+  EXPECT_TRUE((CheckpointHead{.step = 150, .evaluated_step = 150}.IsComplete(options)));
 
   WriteContent(run / "checkpoint/state.bin", "STABLEAArun, but short");
   EXPECT_FALSE(ReadRunCheckpoint(run));

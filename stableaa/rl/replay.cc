@@ -13,6 +13,7 @@
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/config.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/random.h"
 #include "stableaa/rl/frame_codec.h"
@@ -418,11 +419,7 @@ std::uint64_t Replay::EstimateBytes(const ReplayOptions& options, const FrameSha
 }
 
 void Replay::SaveSegments(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) {
-    throw SystemError(fmt::format("cannot make {}", directory.string()), error.value());
-  }
+  MakeDirectories(directory);
   if (directory != saved_in_) {
     saved_in_ = directory;
     saved_.clear();

@@ -143,11 +143,15 @@ RunOptions ReadRunOptions(const std::filesystem::path& config_file) {
   return options;
 }
 
-std::vector<ConfigKey> LastingKeys(const RunOptions& options) {
+std::vector<ConfigKey> AllKeys(const RunOptions& options) {
   RunOptions copy = options;
   Config config;
   Describe(config, copy);
-  std::vector<ConfigKey> keys = config.Keys();
+  return config.Keys();
+}
+
+std::vector<ConfigKey> LastingKeys(const RunOptions& options) {
+  std::vector<ConfigKey> keys = AllKeys(options);
   std::erase_if(keys, [](const ConfigKey& key) {
     return std::ranges::find(kFreeKeys, key.key) != kFreeKeys.end();
   });

@@ -72,6 +72,9 @@ void LoadPreset(Config& config, const std::string& env, const std::string& prese
 std::string ToToml(const RunOptions& options);
 RunOptions ReadRunOptions(const std::filesystem::path& config_file);
 
+// Every key with its value.
+std::vector<ConfigKey> AllKeys(const RunOptions& options);
+
 // What a run must have in common with one that goes on with its checkpoint: all keys but
 // train.steps, train.threads, env.python, env.workers and env.timeout_seconds.
 std::vector<ConfigKey> LastingKeys(const RunOptions& options);

@@ -1,46 +1,16 @@
 #include "stableaa/rl/train_benchmark.h"
 
-#include <fmt/format.h>
-#include <stdlib.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <string>
 
-#include "stableaa/base/error.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/interrupt.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/rl/trainer.h"
 
 namespace stableaa {
-namespace {
-
-// A directory that goes away with all that is in it.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "stableaa-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw SystemError(fmt::format("cannot make {}", name), errno);
-    }
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-}  // namespace
 
 TrainTiming MeasureTraining(const RunOptions& options, double seconds) {
   constexpr std::int64_t kWarmUpSteps = 1000;
@@ -52,7 +22,7 @@ TrainTiming MeasureTraining(const RunOptions& options, double seconds) {
   run.replay.start = std::min(run.replay.start, kWarmUpSteps);
   run.exploration.epsilon_start = run.exploration.epsilon_end;
 
-  const TemporaryDirectory directory;
+  const TemporaryDirectory directory("stableaa-bench-");
   const std::unique_ptr<Trainer> trainer = Trainer::Start(directory.path() / "run", run);
   const InterruptGuard interrupt;  // the directory goes away
   const auto run_until = [&](const std::function<bool()>& enough) {

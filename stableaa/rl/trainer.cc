@@ -14,13 +14,12 @@
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/safetensors.h"
+#include "stableaa/rl/checkpoint_head.h"
 #include "stableaa/rl/saved_agent.h"
 
 namespace stableaa {
 namespace {
 
-constexpr std::string_view kCheckpointKind = "run";
-constexpr std::uint32_t kCheckpointVersion = 1;
 constexpr double kRecent = 20;  // episodes that the progress line averages over
 
 RunOptions Checked(RunOptions options) {
@@ -66,31 +65,6 @@ struct RunMemory {
         fmt::format("memory: about {:.0f} MB for the replay when full, {:.0f} MB for networks "
                     "and their cached values",
                     static_cast<double>(replay) / 1e6, static_cast<double>(learner) / 1e6));
-  }
-};
-
-bool EvaluationIsDue(const RunOptions& options, std::int64_t step, std::int64_t evaluated_step) {
-  const std::int64_t interval = options.eval.interval_steps;
-  return interval != 0 && step % interval == 0 && step != evaluated_step;
-}
-
-// What is first in a checkpoint: enough to know whether there is anything to do.
-struct CheckpointHead {
-  std::uint32_t fingerprint = 0;
-  std::int64_t step = 0;
-  std::int64_t evaluated_step = 0;
-
-  explicit CheckpointHead(ByteReader& in)
-      : fingerprint(in.U32()), step(in.I64()), evaluated_step(in.I64()) {
-    if (step < 0 || evaluated_step < 0 || evaluated_step > step) {
-      throw in.Wrong("expected steps of at least 0, none of them evaluated before it was made");
-    }
-  }
-
-  // An evaluation that Ctrl-C has stopped is still to be made, in the last step too.
-  bool IsComplete(const RunOptions& options) const {
-    return step > options.train.steps ||
-           (step == options.train.steps && !EvaluationIsDue(options, step, evaluated_step));
   }
 };
 
@@ -157,7 +131,7 @@ std::unique_ptr<Trainer> Trainer::Resume(const std::filesystem::path& path,
   options = Checked(options);
   const std::vector<std::byte> checkpoint = ReadCheckpoint(directory);
   ByteReader in(checkpoint, directory.state());
-  const CheckpointHead head(in);
+  const CheckpointHead head = CheckpointHead::Read(in);
   if (head.fingerprint != Fingerprint(options)) {
     throw BadInput(
         fmt::format("{}: made with another configuration than that of {}; only "
@@ -454,9 +428,7 @@ void Trainer::Checkpoint() {
   logs_->Sync();
 
   ByteWriter out;
-  out.U32(Fingerprint(options_));
-  out.I64(step_);
-  out.I64(evaluated_step_);
+  CheckpointHead{Fingerprint(options_), step_, evaluated_step_}.Write(out);
   const RunLogs::Sizes sizes = logs_->sizes();
   out.U64(sizes.metrics);
   out.U64(sizes.episodes);

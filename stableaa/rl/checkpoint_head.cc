@@ -1,0 +1,34 @@
+#include "stableaa/rl/checkpoint_head.h"
+
+#include "stableaa/base/error.h"
+
+namespace stableaa {
+
+CheckpointHead CheckpointHead::Read(ByteReader& in) {
+  CheckpointHead head;
+  head.fingerprint = in.U32();
+  head.step = in.I64();
+  head.evaluated_step = in.I64();
+  if (head.step < 0 || head.evaluated_step < 0 || head.evaluated_step > head.step) {
+    throw in.Wrong("expected steps of at least 0, none of them evaluated before it was made");
+  }
+  return head;
+}
+
+void CheckpointHead::Write(ByteWriter& out) const {
+  out.U32(fingerprint);
+  out.I64(step);
+  out.I64(evaluated_step);
+}
+
+bool CheckpointHead::IsComplete(const RunOptions& options) const {
+  return step > options.train.steps ||
+         (step == options.train.steps && !EvaluationIsDue(options, step, evaluated_step));
+}
+
+bool EvaluationIsDue(const RunOptions& options, std::int64_t step, std::int64_t evaluated_step) {
+  const std::int64_t interval = options.eval.interval_steps;
+  return interval != 0 && step % interval == 0 && step != evaluated_step;
+}
+
+}  // namespace stableaa

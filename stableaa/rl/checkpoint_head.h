@@ -1,0 +1,38 @@
+// What is first in a checkpoint (checkpoint/state.bin): enough to know whether there is anything
+// left to do, without reading the rest.
+#ifndef STABLEAA_RL_CHECKPOINT_HEAD_H_
+#define STABLEAA_RL_CHECKPOINT_HEAD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "stableaa/base/binary_io.h"
+#include "stableaa/rl/run_options.h"
+
+namespace stableaa {
+
+// The file's kind and version (base/atomic_file.h).
+inline constexpr std::string_view kCheckpointKind = "run";
+inline constexpr std::uint32_t kCheckpointVersion = 1;
+
+struct CheckpointHead {
+  static constexpr std::size_t kBytes = 4 + 8 + 8;
+
+  std::uint32_t fingerprint = 0;  // of the options it was made with
+  std::int64_t step = 0;
+  std::int64_t evaluated_step = 0;
+
+  // BadInput for numbers that no run has.
+  static CheckpointHead Read(ByteReader& in);
+  void Write(ByteWriter& out) const;
+
+  // An evaluation that Ctrl-C has stopped is still to be made, in the last step too.
+  bool IsComplete(const RunOptions& options) const;
+};
+
+bool EvaluationIsDue(const RunOptions& options, std::int64_t step, std::int64_t evaluated_step);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_CHECKPOINT_HEAD_H_
