@@ -18,13 +18,14 @@ macro(stableaa_outside target)
 endmacro()
 
 stableaa_outside(fmt::fmt FIND fmt REQUIRES fmt)
-stableaa_outside(spdlog::spdlog FIND spdlog REQUIRES spdlog)
+# By name: its module would define macros that change a user's own spdlog.
+stableaa_outside(spdlog::spdlog FIND spdlog LIBS spdlog)
 stableaa_outside(ZLIB::ZLIB FIND ZLIB REQUIRES zlib)
 # The names rather than -fopenmp, which would choose the runtime by the user's compiler.
 stableaa_outside(OpenMP::OpenMP_CXX FIND "OpenMP COMPONENTS CXX" LIBS ${OpenMP_CXX_LIB_NAMES})
 # It comes with no CMake package everywhere, and its headers and pkg-config file are not needed.
 stableaa_outside(PkgConfig::TOMLPLUSPLUS LIBS ${TOMLPLUSPLUS_LIBRARIES})
-stableaa_outside(Eigen3::Eigen HEADERS_ONLY)
+stableaa_outside(stableaa_eigen HEADERS_ONLY)
 stableaa_outside(nlohmann_json::nlohmann_json HEADERS_ONLY)
 stableaa_outside(stableaa_dnnl LIBS dnnl)
 stableaa_outside(protobuf::libprotobuf FIND Protobuf REQUIRES protobuf)
@@ -140,5 +141,5 @@ if(STABLEAA_TESTS AND STABLEAA_PROGRAM)
   set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS stableaa_installed_files)
   add_test(NAME install_outside_project
     COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-install ${PROJECT_BINARY_DIR})
-  set_tests_properties(install_outside_project PROPERTIES LABELS full RUN_SERIAL TRUE TIMEOUT 300)
+  set_tests_properties(install_outside_project PROPERTIES LABELS full RUN_SERIAL TRUE TIMEOUT 600)
 endif()

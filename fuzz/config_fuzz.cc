@@ -24,6 +24,7 @@ struct Options {
   std::string text;
   std::vector<double> reals;
   std::vector<std::string> texts;
+  std::string table = "{}";
   Color color = Color::kRed;
 };
 
@@ -37,11 +38,13 @@ void Describe(Config& config, Options& options) {
   config.Text("text", &options.text, "");
   config.List("a.reals", &options.reals, {}, "");
   config.List("texts", &options.texts, "");
+  config.Table("a.table", &options.table, "");
   config.Choice("color", &options.color, {{"red", Color::kRed}, {"green", Color::kGreen}}, "");
 }
 
 void Try(std::string_view text, bool as_override) {
   Options options;
+  options.table = R"({"former":[1,{"x":true}]})";  // overrides change members of it
   Config config;
   Describe(config, options);
   const std::string before = config.ToToml();
@@ -61,6 +64,11 @@ void Try(std::string_view text, bool as_override) {
   Describe(reader, again);
   reader.LoadText(config.ToToml(), "again.toml");
   Require(reader.ToToml() == config.ToToml());
+  // As the struct's own check sees it.
+  Options copy = options;
+  Config checker;
+  Describe(checker, copy);
+  Require(checker.ToToml() == config.ToToml());
   for (const ConfigKey& key : config.Keys()) reader.Set(key.key + "=" + key.value);
   Require(reader.ToToml() == config.ToToml());
 }

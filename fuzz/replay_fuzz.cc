@@ -31,6 +31,7 @@ using Bytes = std::span<const std::byte>;
 
 constexpr FrameShape kShape = {.stack = 2, .frame_bytes = 24};
 constexpr std::int64_t kSize = 32;
+constexpr int kActions = 256;
 constexpr int kSegmentStates = kSize / 8;
 constexpr std::size_t kOptionBytes = 6 * 8 + 1 + 2 * 8;  // of a saved replay
 constexpr std::size_t kNumberBytes = 8 + 4;              // of a saved segment
@@ -97,7 +98,7 @@ void TrySegment(Bytes bytes, Compression compression) {
   ByteReader in(bytes, "fuzz");
   std::unique_ptr<ReplaySegment> segment;
   if (!Accepts([&] {
-        segment = std::make_unique<ReplaySegment>(in, 1, kSegmentStates, kShape, codec);
+        segment = std::make_unique<ReplaySegment>(in, 1, kSegmentStates, kActions, kShape, codec);
       })) {
     return;
   }
@@ -131,7 +132,7 @@ void UseUp(Replay& replay) {
 void TryReplay(Bytes bytes, const Kind& kind) {
   Replay replay = kind.Make();
   ByteReader in(bytes, "fuzz");
-  if (!Accepts([&] { replay.Load(in, kind.directory.path()); })) {
+  if (!Accepts([&] { replay.Load(in, kind.directory.path(), kActions); })) {
     return Require(replay.next_id() == 0);
   }
   ByteWriter out;

@@ -8,30 +8,39 @@ Started by stableaa (stableaa/env/gymnasium/), not by people. It inherits three 
     4  the shared memory
     5  a pipe that nobody writes to: when stableaa ends, in whatever way, the kernel kills this process
 
+What is written to 1 and 2, by Python or by C, stableaa shows on its stderr.
+
 Commands: R begins new episodes where `mask` is set; S takes one step of every environment and begins
-the next episode of those whose episode ended; B takes steps without stableaa and measures them. An
-episode begins with the seed that stableaa left in `seeds`, never by itself.
+the next episode of those whose episode ended; B takes steps without stableaa and measures them; C
+closes the environments. An episode begins with the seed that stableaa left in `seeds`, never by itself.
 """
 
-import importlib
-import json
-import math
-import mmap
-import os
-import re
 import sys
-import time
+
+# Python puts the folder of a script in front of all others. This one lies in none; what it would be is /.
+if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]
+
+import importlib  # noqa: E402
+import json  # noqa: E402
+import math  # noqa: E402
+import mmap  # noqa: E402
+import os  # noqa: E402
+import re  # noqa: E402
+import time  # noqa: E402
+import traceback  # noqa: E402
 
 CONTROL, MEMORY = 3, 4
+FRAMES_TOLD = 3  # of the calls that led to an exception
 PACKAGES = {"cv2": "opencv-python-headless", "ale_py": "ale-py"}
 
 
 class Refused(Exception):
     """What was asked for cannot be had. The kind tells stableaa what to say: input, unknown, package, failed."""
 
-    def __init__(self, kind, message):
+    def __init__(self, kind, message, frames=()):
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.frames = kind, frames
 
 
 def load(module):
@@ -56,11 +65,11 @@ class AtariGame:
     is seen here is the true one; ale-py's vector environment shows an older one.)
     """
 
-    def __init__(self, rom, protocol):
-        self.rom, self.protocol = rom, protocol
+    def __init__(self, rom, protocol, variant=()):
+        self.rom, self.protocol, self.variant = rom, protocol, variant
         self.ale = ale_py.ALEInterface()
         self.ale.setFloat("repeat_action_probability", protocol["sticky"])
-        self.ale.loadROM(rom)
+        self.load_game()
         self.actions = self.ale.getLegalActionSet() if protocol["all_actions"] else self.ale.getMinimalActionSet()
         self.names = [action.name for action in self.actions]
         self.fires = protocol["fire"] and "FIRE" in self.names and len(self.names) >= 3
@@ -69,12 +78,20 @@ class AtariGame:
         self.observation = np.zeros((4, 84, 84), np.uint8)
         self.game_over = True
 
+    def load_game(self):
+        """In its mode and difficulty, which loading a ROM forgets and beginning a game heeds."""
+        self.ale.loadROM(self.rom)
+        if "mode" in self.variant:
+            self.ale.setMode(self.variant["mode"])
+        if "difficulty" in self.variant:
+            self.ale.setDifficulty(self.variant["difficulty"])
+
     def restart(self, seed, new_game):
         """Begins an episode; True if in a new game, False if it is the next life of the present one."""
         new_game = new_game or self.game_over
         if new_game:
             self.ale.setInt("random_seed", seed)  # heeded when a ROM is loaded
-            self.ale.loadROM(self.rom)
+            self.load_game()
             self.ale.reset_game()
             self.frames = 0
         if self.protocol["authors"]:
@@ -175,6 +192,31 @@ class AtariVector:
         return observations, rewards, terminated, truncated
 
 
+# What others call what the protocol decides, and our keys for it.
+DECIDED = {
+    "repeat_action_probability": "env.sticky", "full_action_space": "env.actions",
+    "max_num_frames_per_episode": "env.max_episode_steps", "frameskip": "env.protocol", "noop_max": "env.protocol",
+    "use_fire_reset": "env.protocol", "episodic_life": "env.protocol", "life_loss_info": "env.protocol",
+}
+
+
+def atari_variant(kwargs, rom):
+    """The mode and the difficulty of a game, as ale-py's constructor knows them; all else the protocol decides."""
+    if not kwargs:
+        return {}
+    ale = ale_py.ALEInterface()
+    ale.loadROM(rom)
+    there = {"mode": ale.getAvailableModes(), "difficulty": ale.getAvailableDifficulties()}
+    for key, value in kwargs.items():
+        if key not in there:
+            reason = f"{DECIDED[key]} decides it" if key in DECIDED else "atari/ environments take mode and difficulty"
+            raise Refused("input", f"env.kwargs: '{key}' is not taken: {reason}")
+        if type(value) is not int or value not in there[key]:
+            numbers = ", ".join(map(str, there[key]))
+            raise Refused("input", f"env.kwargs: expected a {key} of this game, one of {numbers}, found {value!r}")
+    return kwargs
+
+
 def make_atari(wanted):
     """The games, and what they look like."""
     global ale_py, cv2
@@ -189,11 +231,12 @@ def make_atari(wanted):
     rom = roms.get_rom_path(name)
     if rom is None:
         raise Refused("failed", f"ale-py has no ROM of {name}")
-    needs_own = protocol["authors"] or wanted["render"]
+    variant = atari_variant(wanted["kwargs"], rom)
+    needs_own = protocol["authors"] or wanted["render"] or variant  # the vector environment has one variant only
     if needs_own:
         cv2 = load("cv2")
         cv2.setNumThreads(1)
-        games = Separate([AtariGame(rom, protocol) for _ in range(count)])
+        games = Separate([AtariGame(rom, protocol, variant) for _ in range(count)])
         names = games.games[0].names
     else:
         load("gymnasium")
@@ -218,17 +261,43 @@ def make_atari(wanted):
 # ---- Gymnasium ---------------------------------------------------------------------------------------
 
 
+# Parameters of gymnasium.make that no constructor gets.
+NOT_FOR_CONSTRUCTORS = {
+    "id": "the environment's id says it", "render_mode": "it is given where pictures are needed",
+    "max_episode_steps": "env.max_episode_steps decides it", "disable_env_checker": "there is no checker",
+}
+
+
+def not_imported(name, problem):
+    folder = ", in the current folder" if ":" in name else ""
+    return Refused("failed", f"{problem} (looked for in the packages of {sys.executable}{folder} and in PYTHONPATH)",
+                   frames_of(problem))
+
+
+def construct(name, render, kwargs):
+    """An environment. Its constructor need not know render_mode, so only one that is to be drawn gets it."""
+    mode = {"render_mode": "rgb_array"} if render else {}
+    try:
+        return gymnasium.make(name, disable_env_checker=True, **mode, **kwargs)
+    except gymnasium.error.DependencyNotInstalled as problem:
+        raise Refused("failed", str(problem)) from None
+    except gymnasium.error.Error as problem:
+        raise Refused("input", str(problem)) from None
+    except ModuleNotFoundError as problem:
+        raise not_imported(name, problem) from None
+    except (Exception, SystemExit) as problem:
+        if render and "unexpected keyword argument 'render_mode'" in str(problem):
+            raise Refused("input", "it cannot be drawn: its constructor takes no render_mode") from None
+        if not kwargs:
+            raise
+        reason = describe(problem.__cause__ or problem)  # gymnasium wraps a TypeError in one of its own
+        raise Refused("input", f"it cannot be made with env.kwargs {json.dumps(kwargs)}: {reason}",
+                      frames_of(problem)) from None
+
+
 class GymnasiumGame:
-    def __init__(self, name, render):
-        try:
-            env = gymnasium.make(name, render_mode="rgb_array" if render else None, disable_env_checker=True)
-        except gymnasium.error.DependencyNotInstalled as problem:
-            raise Refused("failed", str(problem)) from None
-        except gymnasium.error.Error as problem:
-            raise Refused("input", str(problem)) from None
-        except ModuleNotFoundError as problem:
-            raise Refused("failed", f"{problem} (looked for in the packages of {sys.executable}, in PYTHONPATH and "
-                          "in the current folder)") from None
+    def __init__(self, name, render, kwargs):
+        env = construct(name, render, kwargs)
         if not isinstance(env.observation_space, gymnasium.spaces.Box) or not env.observation_space.shape:
             try:
                 env = gymnasium.wrappers.FlattenObservation(env)
@@ -274,17 +343,35 @@ class GymnasiumGame:
     def picture(self):
         return self.env.render()
 
+    def close(self):
+        self.env.close()
+
+
+def import_module_of(name):
+    """The part before the colon. Only whoever names a module has the current folder searched, and that last, so
+    that nothing there is mistaken for something else."""
+    module, colon, rest = name.rpartition(":")
+    if ":" in module or (colon and not (module and rest)):
+        raise Refused("input", f"'{name}' is not of the form Id-v0 or module:Id-v0")
+    if not module:
+        return
+    sys.path.append(os.getcwd())
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as problem:
+        raise not_imported(name, problem) from None
+
 
 def make_gymnasium(wanted):
     global gymnasium
     gymnasium = load("gymnasium")
-    name, render = wanted["name"], wanted["render"]
+    name, render, kwargs = wanted["name"], wanted["render"], wanted["kwargs"]
     if name.startswith("ALE/"):
         gymnasium.register_envs(load("ale_py"))
-    module, colon, rest = name.rpartition(":")
-    if ":" in module or (colon and not (module and rest)):
-        raise Refused("input", f"'{name}' is not of the form Id-v0 or module:Id-v0")
-    games = Separate([GymnasiumGame(name, render) for _ in range(wanted["count"])])
+    import_module_of(name)
+    for key in kwargs.keys() & NOT_FOR_CONSTRUCTORS.keys():
+        raise Refused("input", f"env.kwargs: '{key}' is not taken: {NOT_FOR_CONSTRUCTORS[key]}")
+    games = Separate([GymnasiumGame(name, render, kwargs) for _ in range(wanted["count"])])
     env = games.games[0].env
     observation, action = env.observation_space, env.action_space
     shape = list(observation.shape)
@@ -354,9 +441,21 @@ class Separate:
     def picture_size(self):
         self.games[0].restart(0, True)
         picture = self.games[0].picture()
-        if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.shape[2:] != (3,):
+        is_bytes = isinstance(picture, np.ndarray) and picture.dtype == np.uint8
+        if not is_bytes or picture.shape[2:] != (3,) or picture.size == 0:
             raise Refused("input", "it cannot be drawn: its render() gives no bytes in rows, columns and 3 colours")
         return picture.shape[:2]
+
+    def close(self):
+        """All of them, whatever one has against it."""
+        problem = None
+        for game in self.games:
+            try:
+                game.close()
+            except (Exception, SystemExit) as error:
+                problem = error
+        if problem:
+            raise problem
 
 
 class SharedMemory:
@@ -394,7 +493,10 @@ class SharedMemory:
 def draw(games, pictures, which):
     if pictures is not None:
         for i in np.flatnonzero(which):
-            pictures[i] = games.games[i].picture()
+            picture = games.games[i].picture()
+            if np.shape(picture) != pictures.shape[1:]:
+                raise ValueError(f"a picture of shape {np.shape(picture)} after ones of shape {pictures.shape[1:]}")
+            pictures[i] = picture
 
 
 def restart(games, memory):
@@ -434,6 +536,10 @@ def bench(games, memory):
     memory.bench[0] = time.perf_counter() - begin
 
 
+def close(games, _):
+    games.close()
+
+
 def say(message):
     data = json.dumps(message).encode() + b"\n"
     while data:
@@ -450,17 +556,51 @@ def hear():
     return json.loads(line)
 
 
+def clean(text):
+    """One line that can be encoded."""
+    return " ".join(text.split()).encode("utf-8", "replace").decode()
+
+
+def describe(error):
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
+def is_machinery(file):
+    return file in (__file__, importlib.__file__) or file.startswith("<frozen ")
+
+
+def is_wrapper(file):
+    """Whether it lies between the worker and an environment, in Gymnasium."""
+    folder = os.path.dirname(sys.modules["gymnasium"].__file__) if "gymnasium" in sys.modules else None
+    return bool(folder) and file.startswith(
+        (f"{folder}/wrappers/", f"{folder}/core.py", f"{folder}/envs/registration.py"))
+
+
+def frames_of(error):
+    """Where an exception was raised and by whom that was called: file:line in function, the innermost first. Of the
+    environment; else the last one of Gymnasium, where what an environment returned was of no use."""
+    last = []
+    for one in [error] if error.__cause__ is None else [error, error.__cause__]:
+        calls = [frame for frame in traceback.extract_tb(one.__traceback__) if not is_machinery(frame.filename)]
+        frames = [frame for frame in calls if not is_wrapper(frame.filename)]
+        if frames:
+            break
+        last = last or calls[-1:]
+    told = (frames or last)[::-1][:FRAMES_TOLD]
+    return [clean(f"{shown(frame.filename)}:{frame.lineno} in {frame.name}") for frame in told]
+
+
+def shown(file, most=100):
+    return file if len(file) <= most else "..." + file[-most:]
+
+
 def problem_of(error):
-    """In one line of clean text, whatever it is."""
     if isinstance(error, Refused):
-        kind, text = error.kind, str(error)
-    else:
-        kind, text = "failed", type(error).__name__
-        try:
-            text += f": {error}"
-        except Exception:
-            pass
-    return {"error": kind, "message": " ".join(text.split()).encode("utf-8", "replace").decode()}
+        return {"error": error.kind, "message": clean(str(error)), "frames": list(error.frames)}
+    return {"error": "failed", "message": clean(describe(error)), "frames": frames_of(error)}
 
 
 def stay_apart():
@@ -471,9 +611,17 @@ def stay_apart():
     os.register_at_fork(after_in_child=lambda: os.dup2(null, CONTROL, False))
 
 
+def flush():
+    """What C has printed and keeps in a buffer of its own."""
+    try:
+        importlib.import_module("ctypes").CDLL(None).fflush(None)
+    except Exception:
+        pass
+
+
 def main():
     global np
-    sys.path.append(os.getcwd())  # for environments of one's own; last, so that nothing there is mistaken
+    owner = os.getpid()
     stay_apart()
     wanted = hear()
     try:
@@ -481,18 +629,26 @@ def main():
         make = make_atari if wanted["family"] == "atari" else make_gymnasium
         games, spec = make(wanted)
         say(spec)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if os.getpid() != owner:
+            raise
+        flush()
         say(problem_of(error))
         return
     memory = SharedMemory(hear(), spec)
-    commands = {b"R": restart, b"S": step, b"B": bench}
+    commands = {b"R": restart, b"S": step, b"B": bench, b"C": close}
     while command := os.read(CONTROL, 1):
         try:
             commands[command](games, memory)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            if os.getpid() != owner:
+                raise  # of a copy that the environment has forked
+            flush()
             os.write(CONTROL, b"e")
             say(problem_of(error))
         else:
+            if command == b"C":
+                flush()
             os.write(CONTROL, b"k")
 
 

@@ -78,6 +78,8 @@ FAMILIES = {
     "garnet-1m": Family("garnet --states 1000000", "garnet --states 20000", bar=1.5, bar_two=2.5,
                         without=(*DIRECT, "vi", "gs", "storm", "k=200")),
     "forest-10k": Family("forest --states 10000", "forest --states 1000", bar=3),
+    "forest-10k-shuffled": Family("forest --states 10000 --shuffle",
+                                  "forest --states 1000 --shuffle", bar=3),
     "chain-10k": Family("chain --states 10000", "chain --states 1000", bar=3),
     "chain-10k-shuffled": Family("chain --states 10000 --shuffle", "chain --states 1000 --shuffle",
                                  bar=3),

@@ -1,6 +1,7 @@
 #include "stableaa/anderson/weights.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <Eigen/Dense>
 #include <cmath>
@@ -314,6 +315,21 @@ TEST(Weights, GainOfAResidualFarBelowTheOthersKeepsItsDigits) {
     const double exact = Solve(by_qr, history).gain;
     EXPECT_NEAR(Solve(options, history).gain, exact, .01 * exact) << Name(rule);
   }
+}
+
+// A window large enough that Eigen, left to itself, would share out the products.
+TEST(Weights, HaveTheSameBitsForAnyNumberOfThreads) {
+  Histories histories(12);
+  const History history = {histories.Normal(5000, 33), histories.Normal(5000, 33)};
+  const int usual = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const MixingWeights alone = Solve({}, history);
+  omp_set_num_threads(2);
+  const MixingWeights shared = Solve({}, history);
+  omp_set_num_threads(usual);
+  EXPECT_FALSE(alone.from_qr);
+  EXPECT_EQ(shared.tau, alone.tau);
+  EXPECT_EQ(shared.gain, alone.gain);
 }
 
 TEST(Weights, BadColumnsAreErrorsThatNameThem) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "stableaa/base/binary_io.h"
+#include "stableaa/base/open_file.h"
 
 namespace stableaa {
 namespace {
@@ -54,11 +55,11 @@ Descriptor OpenDirectory(const fs::path& directory, const fs::path& path) {
   if (opened.is_open()) return opened;
   const int reason = errno;
   if (reason == ENOENT) {
-    throw BadInput(fmt::format("cannot write {}: the directory {} does not exist", path.string(),
-                               directory.string()));
+    throw WorkFailed(fmt::format("cannot write {}: the directory {} does not exist", path.string(),
+                                 directory.string()));
   }
   if (reason == ENOTDIR) {
-    throw BadInput(
+    throw WorkFailed(
         fmt::format("cannot write {}: {} is not a directory", path.string(), directory.string()));
   }
   throw SystemError(fmt::format("cannot write {}: cannot open the directory {}", path.string(),
@@ -79,26 +80,6 @@ Error CannotRead(const fs::path& path) {
   return SystemError(fmt::format("cannot read {}", path.string()), reason);
 }
 
-Descriptor OpenForReading(const fs::path& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) {
-    if (errno == ENOENT) throw BadInput(fmt::format("{} does not exist", path.string()));
-    throw BadInput(CannotRead(path).what());  // the caller named it: no permission, a bad path
-  }
-  return file;
-}
-
-struct stat StatusOf(const Descriptor& file, const fs::path& path) {
-  struct stat status = {};
-  if (::fstat(file.get(), &status) != 0) {
-    throw CannotRead(path);
-  }
-  if (S_ISDIR(status.st_mode)) {
-    throw BadInput(fmt::format("{} is a directory, expected a file", path.string()));
-  }
-  return status;
-}
-
 // Fills `out` as far as the file reaches; returns the number of bytes.
 size_t ReadUpTo(const Descriptor& file, std::span<std::byte> out, const fs::path& path) {
   size_t done = 0;
@@ -112,6 +93,23 @@ size_t ReadUpTo(const Descriptor& file, std::span<std::byte> out, const fs::path
     }
   }
   return done;
+}
+
+// Neither the size of a file that changes meanwhile nor that of a pipe can be known before.
+std::string ReadAll(const OpenedFile& file, size_t max_bytes, const fs::path& path) {
+  std::string text;
+  bool fits = !file.is_regular() || static_cast<uint64_t>(file.status.st_size) <= max_bytes;
+  while (fits) {
+    const size_t done = text.size();
+    const size_t wanted = std::min(kBufferBytes, max_bytes - done) + 1;
+    text.resize(done + wanted);
+    const auto rest = std::as_writable_bytes(std::span(text)).subspan(done);
+    const size_t got = ReadUpTo(file.descriptor, rest, path);
+    text.resize(done + got);
+    fits = text.size() <= max_bytes;
+    if (fits && got < wanted) return text;
+  }
+  throw BadInput(fmt::format("{} is longer than the {} bytes allowed", path.string(), max_bytes));
 }
 
 // The frame of a checked file; see the header for its layout.
@@ -195,6 +193,17 @@ void CheckHeader(const Header& header, std::string_view kind, uint32_t max_versi
   }
 }
 
+// A file with holes may be as long as it likes.
+void CheckMemory(const Header& header, const fs::path& path) {
+  const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
+  const auto page_bytes = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
+  if (header.payload_bytes / page_bytes >= pages) {
+    throw WorkFailed(
+        fmt::format("cannot read {}: its {} bytes do not fit into this machine's memory",
+                    path.string(), header.payload_bytes));
+  }
+}
+
 void CheckLength(const Header& header, uint64_t file_bytes, const fs::path& path) {
   constexpr uint64_t kFrameBytes = kHeaderBytes + kCrcBytes;
   if (file_bytes < kFrameBytes || header.payload_bytes > file_bytes - kFrameBytes) {
@@ -214,7 +223,7 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   const bool exists = ::stat(path_.c_str(), &status) == 0;
   if (!exists && errno != ENOENT && errno != ENOTDIR) throw Refused();
   if (exists && S_ISDIR(status.st_mode)) {
-    throw BadInput(fmt::format("cannot write {}: it is a directory", path_.string()));
+    throw WorkFailed(fmt::format("cannot write {}: it is a directory", path_.string()));
   }
   const fs::path target = FollowLinks(path_);
   if (const std::optional<int> own = OwnDescriptor(target)) {
@@ -254,9 +263,16 @@ void AtomicFile::OpenTemporary(const fs::path& target) {
 // then what is locked here is no longer the temporary but, at worst, the finished target.
 Descriptor AtomicFile::LockFile(const std::string& name) const {
   while (true) {
+    // Not blocking, should a named pipe lie there.
     Descriptor file(::openat(directory_.get(), name.c_str(),
-                             O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
-    if (!file.is_open()) throw Refused();
+                             O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+    if (!file.is_open() && errno != ENXIO) throw Refused();
+    struct stat locked = {};
+    if (file.is_open() && ::fstat(file.get(), &locked) != 0) throw Refused();
+    if (!S_ISREG(locked.st_mode)) {
+      throw WorkFailed(
+          fmt::format("cannot write {}: {} beside it is not a regular file", path_.string(), name));
+    }
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) {
         throw WorkFailed(
@@ -265,9 +281,7 @@ Descriptor AtomicFile::LockFile(const std::string& name) const {
       // A file system without locks offers no guard, which is no reason not to write.
       if (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP) throw Refused();
     }
-    struct stat locked = {};
     struct stat named = {};
-    if (::fstat(file.get(), &locked) != 0) throw Refused();
     if (::fstatat(directory_.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
         locked.st_dev == named.st_dev && locked.st_ino == named.st_ino) {
       return file;
@@ -368,16 +382,14 @@ void WriteCheckedFile(const fs::path& path, std::string_view kind, uint32_t vers
 
 CheckedFile ReadCheckedFile(const fs::path& path, std::string_view kind, uint32_t max_version) {
   CheckKind(kind);
-  const Descriptor file = OpenForReading(path);
-  const struct stat status = StatusOf(file, path);
-  if (!S_ISREG(status.st_mode)) {
-    throw BadInput(fmt::format("{} is not a regular file", path.string()));
-  }
+  const OpenedFile opened = OpenRegularFile(path);
+  const Descriptor& file = opened.descriptor;
   std::array<std::byte, kHeaderBytes> start;
   const size_t start_bytes = ReadUpTo(file, start, path);
   const Header header = ParseHeader(std::span(start).first(start_bytes), path);
   CheckHeader(header, kind, max_version, path);
-  CheckLength(header, static_cast<uint64_t>(status.st_size), path);
+  CheckLength(header, static_cast<uint64_t>(opened.status.st_size), path);
+  CheckMemory(header, path);
 
   CheckedFile result = {header.version, std::vector<std::byte>(header.payload_bytes)};
   std::array<std::byte, kCrcBytes> trailer;
@@ -398,7 +410,8 @@ CheckedFile ReadCheckedFile(const fs::path& path, std::string_view kind, uint32_
 std::vector<std::byte> PeekCheckedFile(const fs::path& path, std::string_view kind,
                                        uint32_t max_version, size_t bytes) {
   CheckKind(kind);
-  const Descriptor file = OpenForReading(path);
+  const OpenedFile opened = OpenRegularFile(path);
+  const Descriptor& file = opened.descriptor;
   std::array<std::byte, kHeaderBytes> start;
   const size_t start_bytes = ReadUpTo(file, start, path);
   const Header header = ParseHeader(std::span(start).first(start_bytes), path);
@@ -416,21 +429,11 @@ void WriteTextFile(const fs::path& path, std::string_view text) {
 }
 
 std::string ReadTextFile(const fs::path& path, size_t max_bytes) {
-  const Descriptor file = OpenForReading(path);
-  StatusOf(file, path);
-  std::string text;
-  while (true) {
-    const size_t done = text.size();
-    const size_t wanted = std::min(kBufferBytes, max_bytes - done) + 1;
-    text.resize(done + wanted);
-    const size_t got = ReadUpTo(file, std::as_writable_bytes(std::span(text)).subspan(done), path);
-    text.resize(done + got);
-    if (text.size() > max_bytes) {
-      throw BadInput(
-          fmt::format("{} is longer than the {} bytes allowed", path.string(), max_bytes));
-    }
-    if (got < wanted) return text;
-  }
+  return ReadAll(OpenAnyFile(path), max_bytes, path);
+}
+
+std::string ReadRegularFile(const fs::path& path, size_t max_bytes) {
+  return ReadAll(OpenRegularFile(path), max_bytes, path);
 }
 
 }  // namespace stableaa

@@ -34,9 +34,11 @@ namespace stableaa {
 //   process (/dev/stdout, /dev/fd/3), is written to directly: nothing is renamed, and what was
 //   flushed before a failure has been written.
 //
-// Errors: BadInput for a path that is a directory or whose directory is missing; WorkFailed, naming
-// the path and the system's reason, for all that the system refuses (disk full included). Not
-// thread-safe, but any number of AtomicFiles on different paths may be used at once.
+// Errors: WorkFailed, naming the path and the reason, for all that cannot be written: its directory
+// is missing, it is a directory, no permission, the disk is full. (A limit on the size of files is
+// such an error too, but only where SIGXFSZ is ignored, as our program does; else that signal ends
+// the process.) BadInput for an empty name. Not thread-safe, but any number of AtomicFiles on
+// different paths may be used at once.
 class AtomicFile {
  public:
   // Opens the temporary, so that a path that cannot be written to is an error before any work.
@@ -108,8 +110,13 @@ std::vector<std::byte> PeekCheckedFile(const std::filesystem::path& path, std::s
 // Writes the file atomically, as AtomicFile does.
 void WriteTextFile(const std::filesystem::path& path, std::string_view text);
 
-// All of a file or pipe. Throws BadInput if it is missing, a directory, or longer than `max_bytes`.
+// All of what a user has named, a file or a pipe, for which it waits. Throws BadInput if it is
+// missing, a directory, or longer than `max_bytes`.
 std::string ReadTextFile(const std::filesystem::path& path, size_t max_bytes);
+
+// All of what this program has written earlier, such as a file in the directory of a run. As
+// ReadTextFile, but BadInput too for what is not a regular file, so that it never waits.
+std::string ReadRegularFile(const std::filesystem::path& path, size_t max_bytes);
 
 }  // namespace stableaa
 

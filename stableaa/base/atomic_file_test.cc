@@ -215,13 +215,13 @@ TEST_F(AtomicFileTest, DoesNotReplaceAReadOnlyFile) {
 }
 
 TEST_F(AtomicFileTest, SaysWhatIsWrongWithAPath) {
-  EXPECT_EQ(MessageOf(kBadInput, [&] { AtomicFile file(Path("missing/a")); }),
+  EXPECT_EQ(MessageOf(kWorkFailed, [&] { AtomicFile file(Path("missing/a")); }),
             "cannot write missing/a: the directory missing does not exist");
   WriteText(Path("file"), "");
-  EXPECT_EQ(MessageOf(kBadInput, [&] { AtomicFile file(Path("file/a")); }),
+  EXPECT_EQ(MessageOf(kWorkFailed, [&] { AtomicFile file(Path("file/a")); }),
             "cannot write file/a: file is not a directory");
   fs::create_directory(Path("d"));
-  EXPECT_EQ(MessageOf(kBadInput, [&] { AtomicFile file(Path("d")); }),
+  EXPECT_EQ(MessageOf(kWorkFailed, [&] { AtomicFile file(Path("d")); }),
             "cannot write d: it is a directory");
   EXPECT_EQ(MessageOf(kBadInput, [&] { AtomicFile file(Path("new/")); }),
             "cannot write 'new/': expected the name of a file");
@@ -229,6 +229,16 @@ TEST_F(AtomicFileTest, SaysWhatIsWrongWithAPath) {
             "cannot write '': expected the name of a file");
   EXPECT_EQ(MessageOf(kWorkFailed, [&] { AtomicFile file(Path(std::string(255, 'n'))); }),
             "cannot write " + std::string(255, 'n') + ": File name too long");
+}
+
+TEST_F(AtomicFileTest, APipeInPlaceOfTheTemporaryIsAnErrorAndNoWait) {
+  ASSERT_EQ(::mkfifo(Path(".a.tmp").c_str(), 0600), 0);
+  const std::string expected = "cannot write a: .a.tmp beside it is not a regular file";
+  EXPECT_EQ(MessageOf(kWorkFailed, [&] { AtomicFile file(Path("a")); }), expected);
+  const int reader = ::open(Path(".a.tmp").c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_EQ(MessageOf(kWorkFailed, [&] { AtomicFile file(Path("a")); }), expected);
+  ::close(reader);
+  EXPECT_EQ(Names(), std::vector<std::string>{".a.tmp"});
 }
 
 TEST_F(AtomicFileTest, WritesToTheWorkingDirectoryByABareName) {
@@ -383,7 +393,7 @@ TEST_F(CheckedFileTest, SaysWhatIsWrong) {
   EXPECT_EQ(MessageOf(kBadInput, [&] { ReadCheckedFile(Path("."), "weights", 1); }),
             ". is a directory, expected a file");
   EXPECT_EQ(MessageOf(kBadInput, [&] { ReadCheckedFile("/dev/null", "weights", 1); }),
-            "/dev/null is not a regular file");
+            "/dev/null is a device, expected a regular file");
 }
 
 TEST_F(CheckedFileTest, AHugeLengthIsNotBelieved) {
@@ -392,6 +402,25 @@ TEST_F(CheckedFileTest, AHugeLengthIsNotBelieved) {
   EXPECT_EQ(ReadError(claims),
             "f is truncated: it has 37 bytes, expected 32 of frame and 18446744073709551615 of "
             "payload");
+}
+
+TEST_F(CheckedFileTest, AFileOfHolesLongerThanTheMemoryIsNotRead) {
+  constexpr uint64_t kTerabytes = uint64_t{8} << 40;
+  std::string claims = Example();
+  for (size_t i = 0; i < 8; ++i) claims[20 + i] = static_cast<char>((kTerabytes >> (8 * i)) & 255);
+  Overwrite(Path("f"), claims);
+  if (::truncate(Path("f").c_str(), static_cast<off_t>(kTerabytes + 32)) != 0) {
+    GTEST_SKIP() << "needs a file system with files of 8 TiB";
+  }
+  EXPECT_EQ(MessageOf(kWorkFailed, [&] { ReadCheckedFile(Path("f"), "weights", 2); }),
+            "cannot read f: its 8796093022208 bytes do not fit into this machine's memory");
+}
+
+TEST_F(CheckedFileTest, APipeIsAnErrorAndNoWait) {
+  ASSERT_EQ(::mkfifo(Path("f").c_str(), 0600), 0);
+  const std::string expected = "f is a pipe, expected a regular file";
+  EXPECT_EQ(MessageOf(kBadInput, [&] { ReadCheckedFile(Path("f"), "weights", 1); }), expected);
+  EXPECT_EQ(MessageOf(kBadInput, [&] { PeekCheckedFile(Path("f"), "weights", 1, 4); }), expected);
 }
 
 TEST_F(CheckedFileTest, KindHasOneToEightCharacters) {
@@ -444,6 +473,22 @@ TEST_F(ReadTextFileTest, SaysWhatIsWrong) {
   fs::create_directory(Path("d"));
   EXPECT_EQ(MessageOf(kBadInput, [&] { ReadTextFile(Path("d"), 10); }),
             "d is a directory, expected a file");
+}
+
+TEST_F(ReadTextFileTest, WaitsForTheWriterOfAPipeWhileReadRegularFileRefusesIt) {
+  ASSERT_EQ(::mkfifo(Path("f").c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(Path("f")) << "by pipe"; });
+  EXPECT_EQ(ReadTextFile(Path("f"), 100), "by pipe");
+  writer.join();
+  EXPECT_EQ(MessageOf(kBadInput, [&] { ReadRegularFile(Path("f"), 100); }),
+            "f is a pipe, expected a regular file");
+}
+
+TEST_F(ReadTextFileTest, NoByteIsReadOfAFileOfHolesBeyondTheLimit) {
+  Overwrite(Path("f"), "x");
+  ASSERT_EQ(::truncate(Path("f").c_str(), off_t{1} << 40), 0);
+  EXPECT_EQ(MessageOf(kBadInput, [&] { ReadRegularFile(Path("f"), size_t{1} << 39); }),
+            "f is longer than the 549755813888 bytes allowed");
 }
 
 class FullAtomicFileTest : public InDirectory {

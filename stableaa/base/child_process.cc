@@ -78,22 +78,33 @@ std::vector<char*> MergedEnvironment(std::vector<std::string>& ours) {
   return merged;
 }
 
-bool IsTheCallersFault(int problem) {
-  const std::array faults = {ENOENT, EACCES, ENOEXEC, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, EPERM};
-  return std::ranges::find(faults, problem) != faults.end();
+struct Pipe {
+  Descriptor read, write;
+};
+
+Pipe MakePipe() {
+  std::array<int, 2> ends = {-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw SystemError("cannot make a pipe", errno);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
 }  // namespace
 
 ChildProcess::ChildProcess(const Options& options) {
-  // First out of the way of the numbers that the child gets, so that placing one overwrites none.
   int first_closed = STDERR_FILENO + 1;
   for (const Given& given : options.descriptors)
     first_closed = std::max(first_closed, given.its + 1);
+  std::vector<Given> descriptors = options.descriptors;
+  Pipe lifeline;
+  if (options.ends_with_us) {
+    lifeline = MakePipe();
+    descriptors.push_back({lifeline.read.get(), first_closed++});
+  }
+  // First out of the way of the numbers that the child gets, so that placing one overwrites none.
   std::vector<Descriptor> moved;
   FileActions actions;
   std::array<bool, 3> standard = {};
-  for (const Given& given : options.descriptors) {
+  for (const Given& given : descriptors) {
     moved.emplace_back(::fcntl(given.ours, F_DUPFD_CLOEXEC, first_closed));
     if (!moved.back().is_open()) throw SystemError("cannot copy a descriptor", errno);
     ::posix_spawn_file_actions_adddup2(actions.get(), moved.back().get(), given.its);
@@ -117,10 +128,10 @@ ChildProcess::ChildProcess(const Options& options) {
                                      attributes.get(), arguments.data(), environment.data());
   if (problem != 0) {
     pid_ = -1;
-    const std::string text = fmt::format("cannot start '{}'", Shorten(options.program, 200));
-    throw IsTheCallersFault(problem) ? BadInput(fmt::format("{}: {}", text, std::strerror(problem)))
-                                     : SystemError(text, problem);
+    throw SystemError(fmt::format("cannot start '{}'", Shorten(options.program, 200)), problem);
   }
+  lifeline_ = std::move(lifeline.write);
+  if (options.ends_with_us) TieToUs(lifeline.read);
   // Not by glibc 2.36's pidfd_open, whose header is not fit for C++.
   end_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (!end_.is_open()) {
@@ -131,6 +142,18 @@ ChildProcess::ChildProcess(const Options& options) {
 }
 
 ChildProcess::~ChildProcess() { Kill(); }
+
+// These belong to the pipe's end that the child has, not to this process's number for it.
+void ChildProcess::TieToUs(const Descriptor& its_end) {
+  if (::fcntl(its_end.get(), F_SETOWN, -pid_) == 0 &&
+      ::fcntl(its_end.get(), F_SETSIG, SIGKILL) == 0 &&
+      ::fcntl(its_end.get(), F_SETFL, O_ASYNC) == 0) {
+    return;
+  }
+  const int reason = errno;
+  Kill();
+  throw SystemError("cannot tie a child process to this one", reason);
+}
 
 bool ChildProcess::Wait(double seconds) {
   const auto limit = Clock::now() + std::chrono::duration<double>(seconds);

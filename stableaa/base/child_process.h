@@ -8,9 +8,8 @@
 //   (Killed)"
 //
 // The child is the leader of a process group of its own: signals of the terminal do not reach it,
-// and it is killed with all that it has started and that has not left the group. Whether it also
-// ends with this process if that is killed is up to what it waits for; see
-// env/gymnasium/worker_process.h for a way to make sure.
+// and it is killed with all that it has started and that has not left the group. If this process is
+// killed itself, it ends with `ends_with_us`; otherwise that is up to what it waits for.
 //
 // A process that ignores SIGCHLD has the system reap its children and never learns how they ended;
 // exit_code() is empty then.
@@ -41,10 +40,15 @@ class ChildProcess {
     std::vector<Given> descriptors = {};
     // "NAME=value", in addition to this process's environment or instead of what that has.
     std::vector<std::string> environment = {};
+    // Have the kernel kill the child and its group when this process ends, whatever ends it. The
+    // child holds one more descriptor for that, the first number above those given: the reading end
+    // of a pipe whose writing end only this process has. (Only a kill in the microseconds between
+    // starting the child and setting this up leaves it running.)
+    bool ends_with_us = false;
   };
 
-  // BadInput if there is no such program or it cannot be executed, WorkFailed if the system has no
-  // room: "cannot start 'ffmpeg': No such file or directory".
+  // WorkFailed if there is no such program, it cannot be executed or the system has no room:
+  // "cannot start 'ffmpeg': No such file or directory".
   explicit ChildProcess(const Options& options);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
@@ -68,8 +72,10 @@ class ChildProcess {
 
  private:
   void Reap();
+  void TieToUs(const Descriptor& its_end);
 
   pid_t pid_ = -1;
+  Descriptor lifeline_;
   Descriptor end_;  // a pidfd
   bool reaped_ = false;
   bool killed_here_ = false;

@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <memory>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "stableaa/base/error.h"
@@ -128,16 +132,47 @@ TEST(ChildProcess, EndsEvenIfItHasLeftItsGroup) {
   ::kill(std::stoi(paper.Text()), SIGKILL);  // what left the group is beyond reach
 }
 
-TEST(ChildProcess, ProgramsThatCannotBeStartedAreBadInput) {
+TEST(ChildProcess, ProgramsThatCannotBeStartedAreWorkThatFails) {
   for (const std::string program : {"no-such-program", "/no/such/program", "/etc/passwd", "/"}) {
     try {
       ChildProcess child({.program = program});
       FAIL() << program;
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
+      EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed);
       EXPECT_NE(std::string(error.what()).find(program), std::string::npos);
     }
   }
+}
+
+// A process that starts a shell with a child of its own and is killed at once when both run. What
+// the shell starts ignores all that can be ignored.
+TEST(ChildProcess, EndsWithUsWithItsGroup) {
+  const Paper paper;
+  const pid_t us = ::fork();
+  if (us == 0) {
+    ChildProcess::Options options =
+        Shell("trap '' TERM HUP INT PIPE; sleep 100 & echo $! $$; wait; sleep 100",
+              {{paper.get(), STDOUT_FILENO}});
+    options.ends_with_us = true;
+    const ChildProcess child(options);
+    while (paper.Text().find('\n') == std::string::npos) ::usleep(1000);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(us, &status, 0), us);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  std::istringstream pids(paper.Text());
+  for (pid_t pid = 0; pids >> pid;) EXPECT_TRUE(DiesWithin(pid, 10)) << pid;
+}
+
+// Unlike what prctl offers, this does not depend on the thread.
+TEST(ChildProcess, OutlivesTheThreadThatStartedIt) {
+  std::unique_ptr<ChildProcess> child;
+  std::thread([&] {
+    child = std::make_unique<ChildProcess>(
+        ChildProcess::Options{.program = "sleep", .arguments = {"100"}, .ends_with_us = true});
+  }).join();
+  EXPECT_FALSE(child->Wait(0.2)) << child->End();
 }
 
 TEST(InterruptGuard, RemembersTheFirstSignal) {

@@ -13,6 +13,7 @@
 
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/json_table.h"
 #include "stableaa/base/nearest_name.h"
 #include "stableaa/base/plain_text.h"
 #include "stableaa/base/toml_values.h"
@@ -27,10 +28,25 @@ struct ConfigField {
   std::string wants;        // for messages: "an integer"
   bool wants_text = false;  // strings in an override need no quotes
   bool wants_list = false;
+  bool wants_table = false;
   std::function<std::string()> write;
   // Checks a value and returns how to store it, so that all are checked before any is stored.
   // Nothing comes back if the type is wrong.
   std::function<std::optional<Store>(const TomlValue&)> read;
+
+  // The right side of an override.
+  TomlValue Parse(std::string_view text) const {
+    return wants_table ? ReadAnyOverride(text) : ReadOverride(text, wants_text, wants_list);
+  }
+};
+
+// One value of a source.
+struct ConfigEntry {
+  std::string key;
+  std::string origin;
+  std::string place;
+  TomlValue value = {};
+  std::optional<std::string> text = {};  // of an override, instead of the value: the key decides
 };
 
 namespace {
@@ -84,6 +100,14 @@ bool IsInteger(const TomlValue& value) {
          std::holds_alternative<std::uint64_t>(value.is) || IsHugeInteger(value);
 }
 
+// 1e5 is a real of TOML, but no less a whole number.
+TomlValue WholeRealToInteger(const TomlValue& value) {
+  const double* real = std::get_if<double>(&value.is);
+  const bool whole =
+      real != nullptr && std::abs(*real) < kInexactReals && *real == std::trunc(*real);
+  return whole ? TomlValue{static_cast<std::int64_t>(*real)} : value;
+}
+
 template <typename Integer>
 std::optional<Integer> IntegerWithin(const TomlValue& value, Integer low, Integer high) {
   std::optional<Integer> within;
@@ -118,8 +142,11 @@ ConfigField IntegerField(const std::string& key, Integer* field, Integer low, In
   constexpr bool kUnsigned = std::is_unsigned_v<Integer>;
   const std::string range = fmt::format("[{}, {}]", low, high);
   const auto convert = [=](const TomlValue& value) -> std::optional<Integer> {
-    const TomlValue number = kUnsigned ? DigitsToInteger(value) : value;
-    if (!IsInteger(number)) return std::nullopt;
+    const TomlValue number = WholeRealToInteger(kUnsigned ? DigitsToInteger(value) : value);
+    if (!IsInteger(number)) {
+      if (!std::holds_alternative<double>(number.is)) return std::nullopt;
+      throw WrongType(key, "an integer in " + range, WhatIs(number));
+    }
     const std::optional<Integer> within = IntegerWithin<Integer>(number, low, high);
     if (!within) throw OutOfRange(key, number, range);
     return within;
@@ -224,6 +251,46 @@ std::string TableName(const std::string& key) {
 
 std::string LastPart(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
+// ---- Free-form tables ----
+
+// The members that a source names, put together.
+class GatheredTable {
+ public:
+  GatheredTable(ConfigField* field, const ConfigEntry& first, bool changes_members)
+      : field_(field),
+        entry_{.key = field->about.key, .origin = first.origin, .place = first.place} {
+    entry_.value = changes_members ? field->Parse(field->write()) : TomlValue{TomlValue::Table()};
+  }
+
+  const ConfigField* field() const { return field_; }
+
+  void Add(const ConfigEntry& member) {
+    constexpr std::size_t kLeastBytes = 5;  // of a member: "a":1 and a comma, but for the first
+    if (members_.size() > kMaxTableBytes / kLeastBytes) {
+      throw BadInput(fmt::format("{} has too many members", entry_.key));
+    }
+    TomlValue value = member.text ? ReadAnyOverride(*member.text) : member.value;
+    CheckTableValue(member.key, value);  // by itself, so that its own line is blamed
+    members_.emplace_back(SplitKey(std::string_view(member.key).substr(entry_.key.size() + 1)),
+                          std::move(value));
+  }
+
+  // The whole table as one entry.
+  ConfigEntry Take() {
+    // In order they come behind one another: nothing has to make room.
+    std::ranges::sort(members_, {}, &std::pair<std::vector<std::string>, TomlValue>::first);
+    for (auto& [path, value] : members_) {
+      SetMember(std::get<TomlValue::Table>(entry_.value.is), path, std::move(value));
+    }
+    return std::move(entry_);
+  }
+
+ private:
+  ConfigField* field_;
+  ConfigEntry entry_;
+  std::vector<std::pair<std::vector<std::string>, TomlValue>> members_;
+};
+
 // ---- Text for people ----
 
 std::string Comment(const std::string& text) {
@@ -271,7 +338,7 @@ void Config::Add(ConfigField field) {
   }
   field.about.origin = "default";
   field.about.default_value = field.write();
-  field.read(ReadOverride(field.about.default_value, field.wants_text, field.wants_list));
+  field.read(field.Parse(field.about.default_value));
   fields_.push_back(std::make_unique<ConfigField>(std::move(field)));
 }
 
@@ -349,6 +416,22 @@ void Config::List(const std::string& key, std::vector<std::string>* field,
   Add(std::move(texts));
 }
 
+void Config::Table(const std::string& key, std::string* json, const std::string& meaning) {
+  const auto convert = [=](const TomlValue& value) -> std::optional<std::string> {
+    const auto* table = std::get_if<TomlValue::Table>(&value.is);
+    return table == nullptr ? std::nullopt : std::optional(TableToJson(key, *table));
+  };
+  const auto literal = [=](const std::string& object) {
+    const TomlValue::Table table = TableFromJson(key, object);
+    (void)TableToJson(key, table);  // refuses what TOML does not have
+    return TableToToml(table);
+  };
+  ConfigField table = MakeField(json, About(key, "table", "", meaning),
+                                "a table such as {size = 5}", convert, literal);
+  table.wants_table = true;
+  Add(std::move(table));
+}
+
 void Config::AddChoice(const std::string& key, const std::vector<std::string>& names,
                        const std::function<std::size_t()>& get,
                        const std::function<void(std::size_t)>& set, const std::string& meaning) {
@@ -373,11 +456,74 @@ void Config::AddChoice(const std::string& key, const std::vector<std::string>& n
   Add(std::move(choice));
 }
 
+// ---- Sources ----
+
+ConfigSource ConfigSource::FromFile(const std::string& path) {
+  if (path.empty()) throw BadInput("expected a configuration file, found an empty path");
+  return FromText(ReadTextFile(path, kMaxBytes), path);
+}
+
+ConfigSource ConfigSource::FromText(std::string_view text, const std::string& name) {
+  if (text.size() > kMaxBytes) {
+    throw BadInput(fmt::format("{}: longer than the {} bytes of a configuration", name, kMaxBytes));
+  }
+  std::vector<ConfigEntry> entries;
+  for (TomlEntry& entry : ReadToml(text, name)) {
+    const std::string place = fmt::format("{}:{}", name, entry.line);
+    entries.push_back({entry.key, place, place, std::move(entry.value)});
+  }
+  ConfigSource source;
+  source.entries_ = std::make_shared<const std::vector<ConfigEntry>>(std::move(entries));
+  return source;
+}
+
+ConfigSource ConfigSource::FromOverride(std::string_view assignment, const std::string& origin) {
+  const std::string place = fmt::format("{} {}", origin, Shorten(assignment));
+  if (!IsCleanUtf8(assignment)) {
+    throw BadInput(place + ": not valid UTF-8, or with a NUL character in it");
+  }
+  const std::size_t equals = EndOfKey(assignment);
+  if (equals == std::string_view::npos) {
+    throw BadInput(place + ": expected key=value, found no '='");
+  }
+  const ConfigEntry entry = {.key = std::string(Trim(assignment.substr(0, equals))),
+                             .origin = origin,
+                             .place = place,
+                             .text = std::string(Trim(assignment.substr(equals + 1)))};
+  ConfigSource source;
+  source.changes_members_ = true;
+  source.entries_ = std::make_shared<const std::vector<ConfigEntry>>(1, entry);
+  return source;
+}
+
+ConfigSource ConfigSource::FromValue(const std::string& key, const TomlValue& value,
+                                     const std::string& place) {
+  ConfigSource source;
+  source.changes_members_ = true;
+  source.entries_ = std::make_shared<const std::vector<ConfigEntry>>(
+      1, ConfigEntry{.key = key, .origin = place, .place = place, .value = value});
+  return source;
+}
+
+std::vector<ConfigSource::Mention> ConfigSource::Mentions() const {
+  std::vector<Mention> mentions;
+  for (const ConfigEntry& entry : *entries_) mentions.push_back({entry.key, entry.place});
+  return mentions;
+}
+
 // ---- Reading ----
 
 ConfigField* Config::Find(std::string_view key) const {
   for (const auto& field : fields_) {
     if (field->about.key == key) return field.get();
+  }
+  return nullptr;
+}
+
+// The free-form table that the key is a member of, if any.
+ConfigField* Config::FindTableAbove(std::string_view key) const {
+  for (const auto& field : fields_) {
+    if (field->wants_table && IsTableOf(field->about.key, key)) return field.get();
   }
   return nullptr;
 }
@@ -406,53 +552,60 @@ void Config::RefuseKey(const std::string& key, const std::string& found) const {
 }
 
 // Checks a value and returns what stores it.
-Store Config::Check(const std::string& key, const TomlValue& value,
-                    const std::string& origin) const {
-  ConfigField* field = Find(key);
+Store Config::Check(const ConfigEntry& entry) const {
+  ConfigField* field = Find(entry.key);
   if (field == nullptr) {
-    const bool empty_table = std::holds_alternative<TomlValue::Other>(value.is) && IsTable(key);
-    if (empty_table) return [] {};
-    RefuseKey(key, WhatIs(value));
+    const auto* table = std::get_if<TomlValue::Table>(&entry.value.is);
+    if (!entry.text && table != nullptr && table->empty() && IsTable(entry.key)) return [] {};
+    RefuseKey(entry.key, entry.text ? "a value" : WhatIs(entry.value));
   }
+  const TomlValue value = entry.text ? field->Parse(*entry.text) : entry.value;
   const std::optional<Store> store = field->read(value);
-  if (!store) throw WrongType(key, field->wants, WhatIs(value));
-  return [field, origin, store = *store] {
+  if (!store) throw WrongType(entry.key, field->wants, WhatIs(value));
+  return [field, origin = entry.origin, store = *store] {
     store();
     field->about.origin = origin;
   };
 }
 
-void Config::LoadFile(const std::string& path) { LoadText(ReadTextFile(path, kMaxBytes), path); }
-
-void Config::LoadText(std::string_view text, const std::string& name) {
-  if (text.size() > kMaxBytes) {
-    throw BadInput(fmt::format("{}: longer than the {} bytes of a configuration", name, kMaxBytes));
-  }
+void Config::Apply(const ConfigSource& source) {
   std::vector<Store> stores;
-  for (const TomlEntry& entry : ReadToml(text, name)) {
-    const std::string place = fmt::format("{}:{}", name, entry.line);
+  std::vector<GatheredTable> tables;
+  for (const ConfigEntry& entry : *source.entries_) {
     try {
-      stores.push_back(Check(entry.key, entry.value, place));
+      if (ConfigField* const field = FindTableAbove(entry.key)) {
+        auto table = std::ranges::find(tables, field, &GatheredTable::field);
+        if (table == tables.end()) {
+          tables.emplace_back(field, entry, source.changes_members_);
+          table = tables.end() - 1;
+        }
+        table->Add(entry);
+      } else {
+        stores.push_back(Check(entry));
+      }
     } catch (const Error& error) {
-      throw BadInput(place + ": " + error.what());
+      throw BadInput(entry.place + ": " + error.what());
+    }
+  }
+  for (GatheredTable& table : tables) {
+    const ConfigEntry entry = table.Take();
+    try {
+      stores.push_back(Check(entry));
+    } catch (const Error& error) {
+      throw BadInput(entry.place + ": " + error.what());
     }
   }
   for (const Store& store : stores) store();
 }
 
+void Config::LoadFile(const std::string& path) { Apply(ConfigSource::FromFile(path)); }
+
+void Config::LoadText(std::string_view text, const std::string& name) {
+  Apply(ConfigSource::FromText(text, name));
+}
+
 void Config::Set(std::string_view assignment, const std::string& origin) {
-  try {
-    if (!IsCleanUtf8(assignment)) throw BadInput("not valid UTF-8, or with a NUL character in it");
-    const std::size_t equals = assignment.find('=');
-    if (equals == std::string_view::npos) throw BadInput("expected key=value, found no '='");
-    const std::string key(Trim(assignment.substr(0, equals)));
-    const ConfigField* field = Find(key);
-    if (field == nullptr) RefuseKey(key, "a value");
-    const std::string_view text = Trim(assignment.substr(equals + 1));
-    Check(key, ReadOverride(text, field->wants_text, field->wants_list), origin)();
-  } catch (const Error& error) {
-    throw BadInput(fmt::format("{} {}: {}", origin, Shorten(assignment), error.what()));
-  }
+  Apply(ConfigSource::FromOverride(assignment, origin));
 }
 
 // ---- Writing ----

@@ -18,6 +18,8 @@
 //   config.LoadFile("my.toml");          // `options` holds the file's values ...
 //   config.Set("anderson.memory=7");     // ... and later sources win over earlier ones
 //
+// What has to be looked at before it counts is a ConfigSource, read once and applied later.
+//
 // Whatever a user can get wrong is a BadInput that names the place: an unknown key (with the key
 // that was probably meant), a wrong type, a value outside its range, bad syntax. A source with one
 // mistake changes no field at all. Keys are never ignored.
@@ -43,6 +45,7 @@ namespace stableaa {
 
 // Private to config.cc.
 struct ConfigField;
+struct ConfigEntry;
 struct TomlValue;
 
 // Both ends belong to the range. The limits of the field's type apply besides.
@@ -67,17 +70,49 @@ struct RealRange {
 };
 
 // One key as text. Values are TOML literals (strings quoted and escaped, reals in the shortest form
-// that reads back exactly), and those are JSON literals too, `inf` and `-inf` alone excepted. An
+// that reads back exactly), and those are JSON literals too, `inf`, `-inf` and tables excepted. An
 // unsigned value beyond TOML's integers (2^63 and more) is a string of digits.
 struct ConfigKey {
   std::string key;   // "anderson.memory"
-  std::string type;  // "integer", "real", "boolean", "text", "choice", "list of reals", ...
+  std::string type;  // "integer", "real", "boolean", "text", "choice", "table", "list of reals"
   std::string default_value;
   std::string value;
   std::string range;                 // "[0, 100]", "(0, 2]", "stable | raa"; empty for free text
   std::vector<std::string> choices;  // of a choice, in the order of declaration
   std::string meaning;
   std::string origin;  // who gave the value: "default", "my.toml:3", "--set"
+};
+
+// What one source says, read once, so that a pipe can be one: it may be looked at and applied as
+// often as needed. Its keys and values are not checked before Config::Apply.
+class ConfigSource {
+ public:
+  // A TOML file or a pipe, of at most 1 MiB.
+  static ConfigSource FromFile(const std::string& path);
+  // TOML text; messages and origins call it `name`.
+  static ConfigSource FromText(std::string_view text, const std::string& name);
+  // "key=value", blanks around both allowed, strings bare or in quotes. `origin` is the flag that
+  // the user wrote, for messages and ConfigKey::origin.
+  static ConfigSource FromOverride(std::string_view assignment,
+                                   const std::string& origin = "--set");
+  // One value that was read elsewhere, in `place`, "my.toml:3".
+  static ConfigSource FromValue(const std::string& key, const TomlValue& value,
+                                const std::string& place);
+
+  struct Mention {
+    std::string key;    // as written; may lie below the key of a free-form table
+    std::string place;  // for messages: "my.toml:3", "--set anderson.memory=5"
+  };
+  std::vector<Mention> Mentions() const;
+
+ private:
+  friend class Config;
+  ConfigSource() = default;
+
+  // Whether a key below a free-form table changes that member alone. Else the members that the
+  // source names are the whole table.
+  bool changes_members_ = false;
+  std::shared_ptr<const std::vector<ConfigEntry>> entries_;
 };
 
 // Holds pointers into the described structs, which therefore have to outlive it. Not thread-safe.
@@ -91,6 +126,7 @@ class Config {
   // Declarations. A key is dotted, "agent.weights.refresh"; its parts are made of a-z, 0-9 and _.
   // A meaning is one or two sentences for the user.
   void Bool(const std::string& key, bool* field, const std::string& meaning);
+  // Reals that are whole count as integers: 1e5.
   void Int(const std::string& key, int* field, IntRange range, const std::string& meaning);
   void Int(const std::string& key, std::int64_t* field, IntRange range, const std::string& meaning);
   // For seeds. TOML's integers end at 2^63 - 1; larger ones are given as a string of digits in a
@@ -103,16 +139,19 @@ class Config {
   void List(const std::string& key, std::vector<double>* field, RealRange range,
             const std::string& meaning);
   void List(const std::string& key, std::vector<std::string>* field, const std::string& meaning);
+  // A free-form table, whose keys the program does not know: strings, numbers, booleans, lists and
+  // tables. The field is the text of a JSON object, "{}" if empty, without null. A file gives the
+  // whole table; an override gives that too, `kwargs={size=5}`, or changes one member,
+  // `kwargs.size=5`. At most 16 levels and 64 KiB.
+  void Table(const std::string& key, std::string* json, const std::string& meaning);
   template <typename Enum>
   void Choice(const std::string& key, Enum* field,
               const std::vector<std::pair<std::string, Enum>>& choices, const std::string& meaning);
 
-  // A TOML file of at most 1 MiB.
+  void Apply(const ConfigSource& source);
+  // The same in one step.
   void LoadFile(const std::string& path);
-  // TOML text; messages and origins call it `name`.
   void LoadText(std::string_view text, const std::string& name);
-  // "key=value", blanks around both allowed, strings bare or in quotes. `origin` is the flag that
-  // the user wrote, for messages and ConfigKey::origin.
   void Set(std::string_view assignment, const std::string& origin = "--set");
 
   // Every key, in the order of declaration.
@@ -131,10 +170,10 @@ class Config {
                  const std::function<std::size_t()>& get,
                  const std::function<void(std::size_t)>& set, const std::string& meaning);
   ConfigField* Find(std::string_view key) const;
+  ConfigField* FindTableAbove(std::string_view key) const;
   bool IsTable(std::string_view key) const;
   [[noreturn]] void RefuseKey(const std::string& key, const std::string& found) const;
-  std::function<void()> Check(const std::string& key, const TomlValue& value,
-                              const std::string& origin) const;
+  std::function<void()> Check(const ConfigEntry& entry) const;
 
   std::vector<std::unique_ptr<ConfigField>> fields_;
 };

@@ -1,6 +1,7 @@
 #include "stableaa/base/config.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
@@ -182,6 +183,46 @@ TEST_F(ConfigTest, NumbersInAnOverrideFollowToml) {
   EXPECT_EQ(options_.bound, 1e23);
 }
 
+TEST_F(ConfigTest, WholeRealsAreIntegers) {
+  config_.LoadText("train.steps = 1e5\nanderson.memory = 5.0\nseed = 2.5e3", "my.toml");
+  EXPECT_EQ(options_.steps, 100'000);
+  EXPECT_EQ(options_.memory, 5);
+  EXPECT_EQ(options_.seed, 2500u);
+  config_.Set("train.steps=2e5");
+  EXPECT_EQ(options_.steps, 200'000);
+  config_.Set("anderson.memory=-0.0");
+  EXPECT_EQ(options_.memory, 0);
+  // Exactly, beyond the whole numbers that doubles have.
+  config_.Set("seed=9007199254740993");
+  EXPECT_EQ(options_.seed, 9007199254740993u);
+  config_.Set("seed=1e19");
+  EXPECT_EQ(options_.seed, 10'000'000'000'000'000'000u);
+  config_.Set("seed=9.007199254740993e15");
+  EXPECT_EQ(options_.seed, 9007199254740993u);
+}
+
+TEST_F(ConfigTest, OtherRealsAreNoIntegers) {
+  const std::string wants = "anderson.memory wants an integer in [0, 100], found ";
+  for (const std::string real : {"1.5", "0.001", "inf", "nan"}) {
+    EXPECT_EQ(LoadError("anderson.memory = " + real), "my.toml:1: " + wants + "the real " + real);
+    EXPECT_EQ(SetError("anderson.memory=" + real),
+              "--set anderson.memory=" + real + ": " + wants + "the real " + real);
+  }
+  EXPECT_EQ(SetError("anderson.memory=1e30"),
+            "--set anderson.memory=1e30: anderson.memory = 1e+30 is outside its range [0, 100]");
+  EXPECT_EQ(SetError("anderson.memory=1e3"),
+            "--set anderson.memory=1e3: anderson.memory = 1000 is outside its range [0, 100]");
+  // A file has only the nearest double of it, which is another number.
+  EXPECT_EQ(LoadError("seed = 9007199254740991.0"), "");
+  EXPECT_EQ(LoadError("seed = 9007199254740993.0"),
+            "my.toml:1: seed wants an integer in [0, 18446744073709551615], found the real "
+            "9007199254740992.0");
+  for (const std::string text : {"1__0", "_1", "1_", "1e", "1_e1"}) {
+    EXPECT_NE(SetError("anderson.memory=" + text), "") << text;
+    EXPECT_NE(LoadError("anderson.memory = " + text), "") << text;
+  }
+}
+
 TEST_F(ConfigTest, ListsInAnOverrideNeedNoBrackets) {
   config_.Set("report.levels=0.1, 0.2");
   EXPECT_EQ(options_.levels, (std::vector<double>{0.1, 0.2}));
@@ -277,8 +318,8 @@ TEST_F(ConfigTest, InfinityNeedsARangeThatAllowsItAndNanIsNeverAValue) {
 TEST_F(ConfigTest, AWrongTypeIsRefused) {
   EXPECT_EQ(LoadError("anderson.memory = \"five\""),
             "my.toml:1: anderson.memory wants an integer, found the string \"five\"");
-  EXPECT_EQ(LoadError("anderson.memory = 5.0"),
-            "my.toml:1: anderson.memory wants an integer, found the real 5.0");
+  EXPECT_EQ(LoadError("anderson.memory = 5.5"),
+            "my.toml:1: anderson.memory wants an integer in [0, 100], found the real 5.5");
   EXPECT_EQ(LoadError("anderson.eta = true"),
             "my.toml:1: anderson.eta wants a real number, found the boolean true");
   EXPECT_EQ(LoadError("anderson.safeguard = 1"),
@@ -344,8 +385,9 @@ TEST_F(ConfigTest, MalformedOverridesAreRefused) {
   }
   EXPECT_EQ(SetError("anderson.eta=1e999"),
             "--set anderson.eta=1e999: 1e999 does not fit a double");
-  for (const std::string text : {"1.0", "1e3", "99999999999999999999999", "-99999999999999999999",
-                                 "9223372036854775808", "5 steps", "0x10"}) {
+  for (const std::string text :
+       {"1.5", "1e-3", "1e19", "99999999999999999999999", "-99999999999999999999",
+        "9223372036854775808", "5 steps", "0x10"}) {
     EXPECT_NE(SetError("train.steps=" + text), "") << text;
   }
   for (const std::string text : {"\"abc", "'abc", "\"a\"b", "\"a\" # b", "\"a\nb\"", "\"\"\"",
@@ -463,6 +505,209 @@ TEST_F(ConfigTest, AFileOfOneMebibyteIsTheLargest) {
   EXPECT_EQ(LoadError(std::string(mebibyte, '#')), "");
   EXPECT_EQ(LoadError(std::string(mebibyte + 1, '#')),
             "my.toml: longer than the 1048576 bytes of a configuration");
+}
+
+TEST_F(ConfigTest, AnEmptyPathIsNoFile) { EXPECT_THROW(config_.LoadFile(""), Error); }
+
+// ---- Sources ----
+
+TEST_F(ConfigTest, ASourceIsReadOnceAndAppliedAsOftenAsNeeded) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string text = "anderson.memory = 9\n[env]\npython = \"p\"\n";
+  ASSERT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  close(ends[1]);
+  const std::string path = "/proc/self/fd/" + std::to_string(ends[0]);
+  const ConfigSource source = ConfigSource::FromFile(path);
+  close(ends[0]);
+  ASSERT_EQ(source.Mentions().size(), 2u);
+  EXPECT_EQ(source.Mentions()[0].key, "anderson.memory");
+  EXPECT_EQ(source.Mentions()[0].place, path + ":1");
+  EXPECT_EQ(source.Mentions()[1].key, "env.python");
+  EXPECT_EQ(source.Mentions()[1].place, path + ":3");
+  for (int time = 0; time < 2; ++time) {
+    Options options;
+    Config config;
+    Describe(config, options);
+    config.Apply(source);
+    EXPECT_EQ(options.memory, 9);
+    EXPECT_EQ(options.python, "p");
+  }
+}
+
+TEST_F(ConfigTest, AnOverrideIsASourceToo) {
+  const ConfigSource source = ConfigSource::FromOverride(" anderson.memory = 3 ", "--memory");
+  ASSERT_EQ(source.Mentions().size(), 1u);
+  EXPECT_EQ(source.Mentions()[0].key, "anderson.memory");
+  EXPECT_EQ(source.Mentions()[0].place, "--memory  anderson.memory = 3 ");
+  config_.Apply(source);
+  EXPECT_EQ(options_.memory, 3);
+  EXPECT_EQ(Key("anderson.memory").origin, "--memory");
+}
+
+// ---- Free-form tables ----
+
+class ConfigTable : public testing::Test {
+ protected:
+  ConfigTable() { Describe(config_, kwargs_, number_); }
+
+  static void Describe(Config& config, std::string& kwargs, int& number) {
+    config.Table("env.kwargs", &kwargs, "Arguments.");
+    config.Int("env.number", &number, {}, "A number.");
+  }
+
+  template <typename Change>
+  std::string ErrorOf(const Change& change) {
+    const std::string before = kwargs_;
+    const int number = number_;
+    try {
+      change();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
+      EXPECT_EQ(kwargs_, before);
+      EXPECT_EQ(number_, number);
+      return error.what();
+    }
+    return "";
+  }
+  std::string LoadError(const std::string& text) {
+    return ErrorOf([&] { config_.LoadText(text, "my.toml"); });
+  }
+  std::string SetError(const std::string& assignment) {
+    return ErrorOf([&] { config_.Set(assignment); });
+  }
+
+  void ExpectReadsBack() {
+    std::string kwargs = R"({"other":1})";
+    int number = 0;
+    Config config;
+    Describe(config, kwargs, number);
+    config.LoadText(config_.ToToml(), "again.toml");
+    EXPECT_EQ(kwargs, kwargs_);
+    kwargs = R"({"other":1})";
+    for (const ConfigKey& key : config_.Keys()) config.Set(key.key + "=" + key.value);
+    EXPECT_EQ(kwargs, kwargs_);
+  }
+
+  std::string kwargs_ = "{}";
+  int number_ = 1;
+  Config config_;
+};
+
+TEST_F(ConfigTable, IsAJsonObject) {
+  EXPECT_EQ(config_.Keys()[0].type, "table");
+  EXPECT_EQ(config_.Keys()[0].value, "{}");
+  config_.LoadText(R"(
+[env.kwargs]
+size = 5
+scale = 1.0
+tiny = 1e-300
+name = "a \"b\" é"
+on = true
+least = -9223372036854775808
+mixed = [1, "two", [3.5, {x = 1}], {}]
+"a.b" = "dot"
+"" = "nameless"
+[env.kwargs.deep.er]
+x = false
+)",
+                   "my.toml");
+  EXPECT_EQ(kwargs_, R"({"":"nameless","a.b":"dot","deep":{"er":{"x":false}},)"
+                     R"("least":-9223372036854775808,"mixed":[1,"two",[3.5,{"x":1}],{}],)"
+                     R"("name":"a \"b\" é","on":true,"scale":1.0,"size":5,"tiny":1e-300})");
+  EXPECT_EQ(config_.Keys()[0].origin, "my.toml:3");
+  ExpectReadsBack();
+}
+
+TEST_F(ConfigTable, OfAFileReplacesTheOneBefore) {
+  config_.LoadText("env.kwargs = {a = 1, b = 2}", "my.toml");
+  config_.LoadText("env.kwargs.c = 3", "my.toml");
+  EXPECT_EQ(kwargs_, R"({"c":3})");
+  config_.LoadText("[env.kwargs]", "my.toml");
+  EXPECT_EQ(kwargs_, "{}");
+}
+
+TEST_F(ConfigTable, IsSetByMemberOrAsAWhole) {
+  config_.Set("env.kwargs.size=5");
+  config_.Set("env.kwargs.names = [\"a\", \"b\"]");
+  config_.Set("env.kwargs.map_name=4x4");
+  config_.Set("env.kwargs.deep.\"a.b=c\"=1e5");
+  config_.Set("env.kwargs.size=1_000");
+  EXPECT_EQ(kwargs_, R"({"deep":{"a.b=c":1e+05},"map_name":"4x4","names":["a","b"],"size":1000})");
+  ExpectReadsBack();
+  config_.Set("env.kwargs.deep=false");
+  config_.Set("env.kwargs.size.x={y = 'z'}");
+  EXPECT_EQ(kwargs_, R"({"deep":false,"map_name":"4x4","names":["a","b"],"size":{"x":{"y":"z"}}})");
+  EXPECT_EQ(config_.Keys()[0].origin, "--set");
+  config_.Set("env.kwargs={size=5, names=[\"a\"]}");
+  EXPECT_EQ(kwargs_, R"({"names":["a"],"size":5})");
+  config_.Set("env.kwargs={}");
+  EXPECT_EQ(kwargs_, "{}");
+}
+
+TEST_F(ConfigTable, HoldsWhatJsonAndTomlBothHave) {
+  const std::string wants = " wants a string, number, boolean, list or table, found ";
+  EXPECT_EQ(LoadError("env.number = 2\n[env.kwargs]\nx = 1\ny = nan"),
+            "my.toml:4: env.kwargs.y" + wants + "the real nan");
+  EXPECT_EQ(LoadError("env.kwargs = {a = [1, -inf]}"),
+            "my.toml:1: env.kwargs.a" + wants + "the real -inf");
+  EXPECT_EQ(LoadError("env.kwargs.\"a b\".day = 1979-05-27"),
+            "my.toml:1: env.kwargs.\"a b\".day" + wants + "a date or time");
+  EXPECT_EQ(SetError("env.kwargs.x=inf"),
+            "--set env.kwargs.x=inf: env.kwargs.x" + wants + "the real inf");
+  EXPECT_EQ(SetError("env.kwargs.x=18446744073709551615"),
+            "--set env.kwargs.x=18446744073709551615: env.kwargs.x" + wants +
+                "the integer 18446744073709551615");
+  EXPECT_EQ(SetError("env.kwargs.x="), "--set env.kwargs.x=: env.kwargs.x" + wants + "nothing");
+  EXPECT_EQ(LoadError("env.kwargs = 5"),
+            "my.toml:1: env.kwargs wants a table such as {size = 5}, found the integer 5");
+  EXPECT_EQ(SetError("env.kwargs=[1]"),
+            "--set env.kwargs=[1]: env.kwargs wants a table such as {size = 5}, found a list");
+  EXPECT_NE(LoadError("[[env.kwargs]]\nx = 1"), "");
+  EXPECT_NE(LoadError("env.kwargs.x = \"\\u0000\""), "");
+  EXPECT_NE(LoadError("env.kwargs.\"\\u0000\" = 1"), "");
+  for (const std::string bad :
+       {"env.kwargs.=1", "env.kwargs.a.=1", "env.kwargs.a b=1", "env.kwargs.\"a=1",
+        "env.kwargs.#=1", "env.kwargs.a={", "env.kwargs.a=[1", "env.kwargs.a=[1]\nb = 2",
+        "env.kwargs.[a]=1", "env.kwargs.a={b = 1, b = 2}"}) {
+    EXPECT_NE(SetError(bad), "") << bad;
+  }
+}
+
+TEST_F(ConfigTable, OfAHostileFileIsAnErrorAndNotACrash) {
+  const auto repeated = [](const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  EXPECT_EQ(LoadError("env.kwargs.a = " + repeated("[", 15) + repeated("]", 15)), "");
+  ExpectReadsBack();
+  EXPECT_EQ(LoadError("env.kwargs.a = " + repeated("[", 16) + repeated("]", 16)),
+            "my.toml:1: env.kwargs.a: nested deeper than 16 levels");
+  EXPECT_NE(LoadError("[env.kwargs" + repeated(".a", 16) + "]\nx = 1"), "");
+  EXPECT_NE(LoadError("[env.kwargs" + repeated(".a", 30) + "]\na" + repeated(".a", 31) + " = {a" +
+                      repeated(".a", 30) + " = 1}"),
+            "");
+  EXPECT_NE(SetError("env.kwargs" + repeated(".a", 5000) + "=1"), "");
+  EXPECT_NE(SetError("env.kwargs=" + repeated("{a=", 5000)), "");
+  EXPECT_EQ(LoadError("env.kwargs.a = \"" + repeated("x", 65000) + "\""), "");
+  EXPECT_NE(LoadError("env.kwargs.a = \"" + repeated("x", 66000) + "\""), "");
+  EXPECT_NE(LoadError("env.kwargs.a = [" + repeated("1,", 40000) + "]"), "");
+  std::string many = "[env.kwargs]\n";
+  for (int i = 100'000; i > 0; --i) many += std::to_string(i) + "=1\n";
+  EXPECT_NE(LoadError(many), "");
+}
+
+TEST(ConfigTables, TheFieldIsCheckedWhereItIsDeclared) {
+  for (const std::string bad : {"", "5", "[]", "{", "{\"a\":null}", "{\"a\":18446744073709551615}",
+                                "{\"a\":1e999}", "{'a':1}"}) {
+    Config config;
+    std::string field = bad;
+    EXPECT_THROW(config.Table("t", &field, ""), Error) << bad;
+  }
+  std::string deep = "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  Config config;
+  EXPECT_THROW(config.Table("t", &deep, ""), Error);
 }
 
 // ---- What is declared ----

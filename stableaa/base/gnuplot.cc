@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <optional>
@@ -12,12 +14,13 @@
 #include "stableaa/base/child_process.h"
 #include "stableaa/base/descriptor.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/outside_tool.h"
 #include "stableaa/base/plain_text.h"
 
 namespace stableaa {
 namespace {
 
-constexpr double kMostSeconds = 120;
+constexpr off_t kMostBytes = off_t{1} << 28;  // of a picture, or of complaints
 
 constexpr auto kColours = std::to_array<std::string_view>(
     {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"});
@@ -53,6 +56,13 @@ std::string ReadAll(int file) {
   }
 }
 
+void RefuseFlood(const Descriptor& file) {
+  struct stat status = {};
+  if (fstat(file.get(), &status) == 0 && status.st_size > kMostBytes) {
+    throw WorkFailed(fmt::format("gnuplot has written more than {} bytes", kMostBytes));
+  }
+}
+
 // What gnuplot prints for the arguments and the script.
 std::string Run(const std::vector<std::string>& arguments, std::string_view script) {
   const Descriptor input = MemoryFile("script");
@@ -66,13 +76,18 @@ std::string Run(const std::vector<std::string>& arguments, std::string_view scri
                                           .descriptors = {{input.get(), STDIN_FILENO},
                                                           {output.get(), STDOUT_FILENO},
                                                           {errors.get(), STDERR_FILENO}},
-                                          .environment = {"LC_ALL=C.UTF-8"}});
+                                          .environment = {"LC_ALL=C.UTF-8"},
+                                          .ends_with_us = true});
   } catch (const Error& error) {
+    if (!std::string_view(error.what()).starts_with("cannot start")) throw;
     throw Error(error.kind(),
                 fmt::format("a plot needs gnuplot (Debian: gnuplot-nox): {}", error.what()));
   }
-  if (!gnuplot->Wait(kMostSeconds)) {
-    throw WorkFailed(fmt::format("gnuplot has not ended after {} s", kMostSeconds));
+  const ToolWatch watch("gnuplot");
+  while (!gnuplot->Wait(kToolSlice)) {
+    watch.Check();
+    RefuseFlood(output);
+    RefuseFlood(errors);
   }
   if (gnuplot->exit_code() != 0) {
     throw WorkFailed(
@@ -81,9 +96,18 @@ std::string Run(const std::vector<std::string>& arguments, std::string_view scri
   return ReadAll(output.get());
 }
 
+constexpr std::string_view kSvgEnd = "</svg>";
+
+// A gnuplot that draws nothing need not say so.
+void CheckDrawn(bool complete) {
+  if (!complete) throw WorkFailed("gnuplot has drawn no picture");
+}
+
 }  // namespace
 
-void CheckGnuplot() { Run({"--version"}, ""); }
+void CheckGnuplot() {
+  CheckDrawn(RunGnuplot("set terminal svg\nplot 0\n").find(kSvgEnd) != std::string::npos);
+}
 
 std::string RunGnuplot(std::string_view script) { return Run({"--default-settings", "-"}, script); }
 
@@ -92,12 +116,17 @@ std::string GnuplotQuoted(std::string_view text) {
   // of a text and after another; within double quotes it would run what stands in back quotes.
   constexpr std::string_view kSingleQuote = "'.\"'\".'";
   std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
+  while (!text.empty()) {
+    const std::size_t length = Utf8Length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    if (character == "'") {
       quoted += kSingleQuote;
+    } else if (length == 0) {
+      quoted += '?';  // an SVG with broken UTF-8 is shown nowhere
     } else {
-      quoted += (static_cast<unsigned char>(c) < ' ' || c == '\x7f') ? ' ' : c;
+      quoted += IsControl(character) ? " " : character;
     }
+    text.remove_prefix(character.size());
   }
   return quoted + '\'';
 }
@@ -124,7 +153,7 @@ std::string Drawn(const GnuplotPicture& picture, std::string_view terminal, std:
 std::string GnuplotSvg(const GnuplotPicture& picture) {
   std::string svg = Drawn(picture, "svg dynamic",
                           fmt::format("{}, {}", picture.width, picture.height), 1, kFontSize);
-  if (svg.find("</svg>") == std::string::npos) throw WorkFailed("gnuplot has drawn no picture");
+  CheckDrawn(svg.find(kSvgEnd) != std::string::npos);
   return svg;
 }
 
@@ -134,7 +163,7 @@ std::string GnuplotPng(const GnuplotPicture& picture) {
   std::string png = Drawn(picture, fmt::format("pngcairo pointscale {}", kScale),
                           fmt::format("{}, {}", kScale * picture.width, kScale * picture.height),
                           kScale, kFontSize * kScale * kPointsPerPixel);
-  if (!png.starts_with("\x89PNG")) throw WorkFailed("gnuplot has drawn no picture");
+  CheckDrawn(png.starts_with("\x89PNG") && png.find("IEND") != std::string::npos);
   return png;
 }
 
@@ -142,7 +171,7 @@ std::string GnuplotPdf(const GnuplotPicture& picture) {
   std::string pdf =
       Drawn(picture, "pdfcairo",
             fmt::format("{}in, {}in", picture.width / 72.0, picture.height / 72.0), 1, kFontSize);
-  if (!pdf.starts_with("%PDF")) throw WorkFailed("gnuplot has drawn no picture");
+  CheckDrawn(pdf.starts_with("%PDF") && pdf.find("%%EOF") != std::string::npos);
   return pdf;
 }
 

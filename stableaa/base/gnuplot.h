@@ -19,16 +19,18 @@
 
 namespace stableaa {
 
-// Throws BadInput, naming the package to install, if there is no gnuplot.
+// Draws a picture that nobody sees. Throws as RunGnuplot does, and WorkFailed if none comes.
 void CheckGnuplot();
 
 // What gnuplot prints for the script: the picture, unless the script sets an output. Throws
-// BadInput if there is no gnuplot, WorkFailed with gnuplot's words if it fails or takes more than
-// two minutes.
+// WorkFailed: naming the package to install, if there is no gnuplot; with gnuplot's words, if it
+// fails; and if it takes longer than ToolSeconds (outside_tool.h: a minute) or is interrupted. It
+// never outlives this process.
 std::string RunGnuplot(std::string_view script);
 
-// An expression of gnuplot whose value is the text, with spaces for control characters. Whatever it
-// holds, it stays text: use terminals with `noenhanced` where _ and ^ are to stay as they are.
+// An expression of gnuplot whose value is the text, with spaces for control characters (IsControl)
+// and "?" for broken UTF-8. Whatever it holds, it stays text: use terminals with `noenhanced` where
+// _ and ^ are to stay as they are.
 std::string GnuplotQuoted(std::string_view text);
 
 // "#0072B2", …: the i-th curve's, from the palette of Okabe and Ito, which people with any colour

@@ -29,7 +29,9 @@ InterruptGuard::~InterruptGuard() {
   for (std::size_t i = 0; i < 3; ++i) ::sigaction(kSignals[i], &former_[i], nullptr);
 }
 
-bool InterruptGuard::requested() const { return interrupted != 0; }
+bool InterruptRequested() { return interrupted != 0; }
+
+bool InterruptGuard::requested() const { return InterruptRequested(); }
 
 void InterruptGuard::ThrowIfRequested() const {
   if (requested()) throw WorkFailed("interrupted");

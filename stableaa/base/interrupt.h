@@ -25,6 +25,10 @@ class InterruptGuard {
   struct sigaction former_[3];
 };
 
+// True if a signal has come since the last guard was made. For waits deep in the library, which no
+// guard is handed to.
+bool InterruptRequested();
+
 }  // namespace stableaa
 
 #endif  // STABLEAA_BASE_INTERRUPT_H_

@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "stableaa/base/plain_text.h"
+
 namespace stableaa {
 namespace {
 
@@ -51,7 +53,7 @@ void WriteLine(std::FILE* stream, std::string_view line) {
   const std::lock_guard lock(terminal.mutex);
   const bool live = terminal.stream == stream;
   std::string text(live ? kErase : "");
-  text.append(line) += '\n';
+  text.append(PlainText(line)) += '\n';
   if (live) text += terminal.line;
   Write(stream, text);
 }

@@ -11,13 +11,15 @@
 
 namespace stableaa {
 
-// Draws `line` in place of the live line. `owner` tells whose it is, for EraseLiveLine.
+// Draws `line`, which may hold the terminal's own codes, in place of the live line. `owner` tells
+// whose it is, for EraseLiveLine.
 void DrawLiveLine(std::FILE* stream, const void* owner, const std::string& line);
 
 // Takes the live line off the terminal if it is `owner`'s, and does nothing otherwise.
 void EraseLiveLine(const void* owner);
 
-// Writes `line` and a newline to `stream`, above the live line if that stream has one.
+// Writes `line` and a newline to `stream`, above the live line if that stream has one. It stays one
+// line and cannot command the terminal, whatever it quotes (PlainText).
 void WriteLine(std::FILE* stream, std::string_view line);
 
 }  // namespace stableaa

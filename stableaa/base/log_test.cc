@@ -41,6 +41,11 @@ TEST_F(LogTest, BracesArePlainText) {
   EXPECT_EQ(Written(), "stableaa: {} {0} %s\n");
 }
 
+TEST_F(LogTest, AMessageStaysOneLineThatCommandsNothing) {
+  LogWarning("a\nstableaa: error: b\x1b[2J\u009b1m\u202e\xff");
+  EXPECT_EQ(Written(), "stableaa: warning: a\\nstableaa: error: b\\u001B[2J\\u009B1m\\u202E?\n");
+}
+
 TEST_F(LogTest, StdoutStaysEmpty) {
   testing::internal::CaptureStdout();
   LogWarning("a");

@@ -14,6 +14,7 @@
 
 #include "stableaa/base/descriptor.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/open_file.h"
 
 namespace stableaa {
 namespace {
@@ -28,12 +29,12 @@ Error CannotRead(const fs::path& path) {
   return SystemError(fmt::format("cannot read {}", path.string()), reason);
 }
 
-Descriptor OpenForReading(const fs::path& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.is_open()) return file;
-  if (errno == ENOENT) throw BadInput(fmt::format("{} does not exist", path.string()));
-  if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) throw CannotRead(path);
-  throw BadInput(CannotRead(path).what());  // the caller named it: no permission, a bad path
+// A device without an end would be read until no memory is left. A terminal ends with Ctrl-D.
+void RefuseEndless(const OpenedFile& file, const fs::path& path) {
+  const bool device = S_ISCHR(file.status.st_mode) || S_ISBLK(file.status.st_mode);
+  if (device && ::isatty(file.descriptor.get()) != 1) {
+    throw BadInput(fmt::format("{} is a device, expected a file or a pipe", path.string()));
+  }
 }
 
 // All of it, however long it turns out to be; `expected` bytes are read without growing.
@@ -73,13 +74,10 @@ std::span<const std::byte> Map(const Descriptor& file, std::size_t size, const f
 }  // namespace
 
 MappedFile::MappedFile(const fs::path& path) {
-  const Descriptor file = OpenForReading(path);
-  struct stat status = {};
-  if (::fstat(file.get(), &status) != 0) throw CannotRead(path);
-  if (S_ISDIR(status.st_mode)) {
-    throw BadInput(fmt::format("{} is a directory, expected a file", path.string()));
-  }
-  const auto size = S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
+  const OpenedFile opened = OpenAnyFile(path);
+  RefuseEndless(opened, path);
+  const Descriptor& file = opened.descriptor;
+  const auto size = opened.is_regular() ? static_cast<std::uint64_t>(opened.status.st_size) : 0;
   if (size > std::numeric_limits<std::size_t>::max() / 2) {
     throw BadInput(fmt::format("{} is too large to be mapped", path.string()));
   }

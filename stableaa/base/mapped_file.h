@@ -13,8 +13,9 @@
 // the reader. Files that are replaced by renaming, as AtomicFile does, are safe: the mapping keeps
 // the former one.
 //
-// Errors: BadInput if the file is missing, a directory, or may not be read; WorkFailed, with the
-// system's reason, for what the system refuses later.
+// Errors: BadInput if the file is missing, a directory, a device that is no terminal (/dev/zero has
+// no end), or may not be read; WorkFailed, with the system's reason, for what the system refuses
+// later.
 #ifndef STABLEAA_BASE_MAPPED_FILE_H_
 #define STABLEAA_BASE_MAPPED_FILE_H_
 

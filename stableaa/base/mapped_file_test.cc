@@ -122,6 +122,7 @@ TEST_F(MappedFileTest, WhatCannotBeReadIsBadInput) {
   EXPECT_EQ(Refusal(directory_), directory_.string() + " is a directory, expected a file");
   Fill("x");
   EXPECT_NE(Refusal(path_ / "below").find("Not a directory"), std::string::npos);
+  EXPECT_EQ(Refusal("/dev/zero"), "/dev/zero is a device, expected a file or a pipe");
 }
 
 }  // namespace

@@ -7,9 +7,40 @@
 namespace stableaa {
 namespace {
 
-bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+// Of the character of `length` bytes, well-formed, that `text` starts with.
+unsigned CodePoint(std::string_view text, std::size_t length) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (length == 1) return byte(0);
+  unsigned code = byte(0) & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) code = code << 6 | (byte(i) & 0x3FU);
+  return code;
+}
+
+bool IsControlCode(unsigned code) {
+  const auto within = [code](unsigned first, unsigned last) {
+    return code >= first && code <= last;
+  };
+  return code < 0x20 || within(0x7F, 0x9F) || code == 0x61C || within(0x200E, 0x200F) ||
+         within(0x2028, 0x202E) || within(0x2066, 0x2069);
+}
+
+// The character that `text` starts with, as PlainText shows it; takes it off.
+std::string TakeShown(std::string_view& text) {
+  const std::size_t length = Utf8Length(text);
+  const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+  text.remove_prefix(character.size());
+  if (length == 0) return "?";
+  if (!IsControl(character)) return std::string(character);
+  return length == 1 ? Escaped(character[0])
+                     : fmt::format("\\u{:04X}", CodePoint(character, length));
+}
 
 }  // namespace
+
+bool IsControl(std::string_view text) {
+  const std::size_t length = Utf8Length(text);
+  return length > 0 && IsControlCode(CodePoint(text, length));
+}
 
 std::size_t Utf8Length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -42,7 +73,9 @@ std::string Escaped(char c) {
     case '\\':
       return {'\\', c};
     default:
-      return IsControl(c) ? fmt::format("\\u{:04X}", static_cast<unsigned>(c)) : std::string(1, c);
+      return static_cast<unsigned char>(c) < 0x20 || c == 0x7F
+                 ? fmt::format("\\u{:04X}", static_cast<unsigned>(c))
+                 : std::string(1, c);
   }
 }
 
@@ -55,17 +88,16 @@ bool IsCleanUtf8(std::string_view text) {
   return true;
 }
 
+std::string PlainText(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) shown += TakeShown(text);
+  return shown;
+}
+
 std::string Shorten(std::string_view text, std::size_t limit) {
   std::string shown;
-  while (!text.empty() && shown.size() < limit) {
-    const std::size_t length = Utf8Length(text);
-    if (length == 0) {
-      shown += '?';
-    } else {
-      shown += IsControl(text[0]) ? Escaped(text[0]) : std::string(text.substr(0, length));
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
+  while (!text.empty() && shown.size() < limit) shown += TakeShown(text);
   return text.empty() ? shown : shown + "...";
 }
 

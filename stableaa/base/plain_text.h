@@ -8,8 +8,19 @@
 
 namespace stableaa {
 
-// At most about `limit` bytes, then "..."; control characters escaped, broken UTF-8 as "?".
+// All of it, fit for one line of a terminal: what would do something there besides showing itself
+// (see IsControl) stands as in a string of TOML or JSON, "\n" or "\u001B", broken UTF-8 as "?".
+// Text without any of that stays as it is; so does the meaning of a JSON document.
+std::string PlainText(std::string_view text);
+
+// The same, at most about `limit` bytes, then "...".
 std::string Shorten(std::string_view text, std::size_t limit = 60);
+
+// True if `text`, not empty, starts with a character that moves a cursor, begins an escape
+// sequence, ends a line or turns the direction of what follows: U+0000 to U+001F, DEL and the C1
+// controls U+0080 to U+009F; the separators U+2028 and U+2029; the marks, embeddings, overrides
+// and isolates of bidirectional text.
+bool IsControl(std::string_view text);
 
 // True for well-formed UTF-8 without NUL.
 bool IsCleanUtf8(std::string_view text);

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "stableaa/base/live_line.h"
+#include "stableaa/base/plain_text.h"
 
 namespace stableaa {
 namespace {
@@ -46,8 +47,10 @@ double Interval(const ProgressOptions& options, bool terminal) {
   return terminal ? kRedrawSeconds : kPlainSeconds;
 }
 
-ProgressOptions WithClock(ProgressOptions options) {
+ProgressOptions Prepared(ProgressOptions options) {
   if (!options.clock) options.clock = CoarseSeconds;
+  options.label = PlainText(options.label);
+  options.unit = PlainText(options.unit);
   return options;
 }
 
@@ -184,7 +187,7 @@ bool IsOnTerminal(const ProgressOptions& options) {
 }
 
 Progress::Progress(ProgressOptions options)
-    : options_(WithClock(std::move(options))),
+    : options_(Prepared(std::move(options))),
       terminal_(IsOnTerminal(options_)),
       interval_(Interval(options_, terminal_)),
       done_(options_.start) {
@@ -220,9 +223,9 @@ void Progress::Set(std::uint64_t done) {
   ShowIfDue();
 }
 
-void Progress::Note(std::string note) {
+void Progress::Note(std::string_view note) {
   const std::lock_guard lock(mutex_);
-  note_ = std::move(note);
+  note_ = PlainText(note);
 }
 
 void Progress::Finish() {

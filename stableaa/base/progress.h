@@ -17,6 +17,8 @@
 //
 //   solve  45% |█████████▍           | 12s elapsed  8.3s left  134 sweeps, gap 3.2e-04
 //
+// Control characters in the label and the note are shown escaped (plain_text.h).
+//
 // Any thread may call it. Advance costs an atomic addition and the reading of a coarse clock, some
 // ten nanoseconds, so it may stand in a loop of a million rounds per second.
 #ifndef STABLEAA_BASE_PROGRESS_H_
@@ -30,6 +32,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace stableaa {
@@ -66,7 +69,7 @@ class Progress {
   void Advance(std::uint64_t count = 1);
   void Set(std::uint64_t done);
   // A short text shown behind from the next redraw on, such as "gap 1e-3".
-  void Note(std::string note);
+  void Note(std::string_view note);
   // Ends the display with the summary. Later calls do nothing.
   void Finish();
 

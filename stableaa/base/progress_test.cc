@@ -75,6 +75,23 @@ TEST_F(ProgressTest, PlainLinesComeAtMostEveryTenSecondsAndOnceAtTheEnd) {
             "train: 100k steps in 25s, 4k/s, gap 1e-3\n");
 }
 
+TEST_F(ProgressTest, LabelAndNoteCommandNoTerminal) {
+  for (const Mode mode : {Mode::kPlain, Mode::kTerminal}) {
+    ProgressOptions options = Options(mode, 0);
+    options.label = "a\x1b]0;b\x07\n";
+    Progress progress(options);
+    progress.Note("\u009b2J\u202e\xff");
+    now_ += 10;
+    progress.Set(8500);
+    progress.Finish();
+  }
+  const std::string text = Written();
+  EXPECT_NE(text.find("a\\u001B]0;b\\u0007\\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\\u009B2J\\u202E?"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\x1b]"), std::string::npos);
+  EXPECT_EQ(text.find("\u009b"), std::string::npos);
+}
+
 TEST_F(ProgressTest, WithoutATotalElapsedTimeStandsForRemaining) {
   Progress progress(Options(Mode::kPlain, 0));
   now_ += 10;

@@ -14,6 +14,7 @@
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/plain_text.h"
+#include "stableaa/base/whole_number.h"
 
 namespace stableaa {
 namespace {
@@ -132,14 +133,20 @@ TomlValue FromNode(const toml::node& node) {
     for (const toml::node& element : *array) list.push_back(FromNode(element));
     return {std::move(list)};
   }
-  return {TomlValue::Other{node.is_table() ? "a table" : "a date or time"}};
+  if (const auto* table = node.as_table()) {
+    TomlValue::Table members;  // toml++ has them in order
+    for (const auto& [key, member] : *table) {
+      members.push_back({std::string(key.str()), FromNode(member)});
+    }
+    return {std::move(members)};
+  }
+  return {TomlValue::Other{"a date or time"}};
 }
 
-std::string KeyPart(std::string_view part) {
-  const bool bare = !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
+bool IsBare(std::string_view part) {
+  return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
     return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
   });
-  return bare ? std::string(part) : TomlText(part);
 }
 
 void Flatten(const toml::table& table, const std::string& prefix, std::vector<TomlEntry>& entries) {
@@ -189,8 +196,14 @@ std::optional<TomlValue> ReadNumber(std::string_view text) {
   const std::string number = WithoutSeparators(text);
   if (const auto integer = ReadWhole<std::int64_t>(number)) return TomlValue{*integer};
   if (const auto large = ReadWhole<std::uint64_t>(number)) return TomlValue{*large};
-  if (const auto real = ReadWhole<double>(number)) return TomlValue{*real};
-  return std::nullopt;
+  const auto real = ReadWhole<double>(number);
+  if (!real) return std::nullopt;
+  if (std::abs(*real) >= kInexactReals) {
+    if (const auto whole = ReadWholeNumber(text)) {
+      return std::visit([](auto exact) { return TomlValue{exact}; }, *whole);
+    }
+  }
+  return TomlValue{*real};
 }
 
 TomlValue ReadQuoted(std::string_view text) {
@@ -201,6 +214,20 @@ TomlValue ReadQuoted(std::string_view text) {
     return FromNode(*toml::parse("text = " + std::string(text)).get("text"));
   } catch (const toml::parse_error& error) {
     throw BadInput(fmt::format("{}: {}", Shorten(text), Reason(error)));
+  }
+}
+
+// A document of one line, which `text` is a part of.
+toml::table ParseLine(const std::string& line, std::string_view text) {
+  const std::string name = Shorten(text);
+  if (text.find('\n') != std::string_view::npos) {
+    throw BadInput(fmt::format("{}: expected one line", name));
+  }
+  OutlineCheck(line, name).Run();
+  try {
+    return toml::parse(line);
+  } catch (const toml::parse_error& error) {
+    throw BadInput(fmt::format("{}: {}", name, Reason(error)));
   }
 }
 
@@ -236,6 +263,7 @@ struct LiteralOf {
   std::string operator()(double value) const { return TomlReal(value); }
   std::string operator()(const std::string& value) const { return '"' + Shorten(value) + '"'; }
   std::string operator()(const TomlValue::List&) const { return "a list"; }
+  std::string operator()(const TomlValue::Table&) const { return "a table"; }
   std::string operator()(const TomlValue::Other& value) const { return value.name; }
 };
 
@@ -255,6 +283,35 @@ TomlValue ReadOverride(std::string_view text, bool text_wanted, bool list_wanted
   return ReadScalar(text, text_wanted);
 }
 
+TomlValue ReadAnyOverride(std::string_view text) {
+  if (!text.starts_with('{') && !text.starts_with('[')) return ReadScalar(text, false);
+  return FromNode(*ParseLine("value = " + std::string(text), text).get("value"));
+}
+
+std::size_t EndOfKey(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size() && text[i] != '=') i = IsQuote(text[i]) ? SkipString(text, i) : i + 1;
+  return i < text.size() ? i : std::string_view::npos;
+}
+
+std::vector<std::string> SplitKey(std::string_view key) {
+  if (IsBare(key)) return {std::string(key)};  // as most are; a table may have thousands
+  const toml::table document = ParseLine(std::string(key) + " = 0", key);
+  std::vector<std::string> parts;
+  const toml::table* table = &document;
+  while (table != nullptr && !table->empty()) {
+    const auto first = table->begin();
+    parts.emplace_back(first->first.str());
+    table = first->second.as_table();
+  }
+  if (parts.empty()) throw BadInput(fmt::format("'{}' is no key", Shorten(key)));
+  return parts;
+}
+
+std::string KeyPart(std::string_view part) {
+  return IsBare(part) ? std::string(part) : TomlText(part);
+}
+
 std::string TomlReal(double value) {
   char buffer[32];
   const auto end = std::to_chars(std::begin(buffer), std::end(buffer), value).ptr;
@@ -268,7 +325,7 @@ std::string TomlReal(double value) {
 std::string TomlText(std::string_view value) {
   std::string text = "\"";
   for (const char c : value) text += Escaped(c);
-  return text + '"';
+  return PlainText(text + '"');  // "\u009B" is the same string, and harmless on a terminal
 }
 
 std::string ShortLiteral(const TomlValue& value) { return std::visit(LiteralOf(), value.is); }

@@ -12,8 +12,7 @@
 
 namespace stableaa {
 
-void AgentFlags::AddTo(CLI::App& command, const std::string& default_weights,
-                       const std::string& default_episodes) {
+void AgentFlags::AddTo(CLI::App& command, const std::string& default_episodes) {
   command.add_option("RUN", path, "Directory of a run, or a weights file")
       ->required()
       ->type_name("DIR|FILE.safetensors");
@@ -25,15 +24,14 @@ void AgentFlags::AddTo(CLI::App& command, const std::string& default_weights,
       ->type_name("ID");
   command
       .add_option("--weights", weights,
-                  fmt::format("Which weights of the run: the newest, or those of the best "
-                              "evaluation (default: {})",
-                              default_weights))
+                  "Which weights of the run: the newest, or those of the best evaluation "
+                  "(default: latest)")
       ->check(CLI::IsMember({"latest", "best"}).description(""))
       ->type_name("latest|best");
   command
       .add_option("--episodes", episodes,
                   fmt::format("Games, with all their lives (default: {})", default_episodes))
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}).description(""))
+      ->transform(WholeBetween(1, 1'000'000))
       ->type_name("N in [1, 1000000]");
   AddSeedFlag(command, &seed, "Seed of environment and agent (default: 1)");
   command
@@ -43,17 +41,21 @@ void AgentFlags::AddTo(CLI::App& command, const std::string& default_weights,
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
+  AddTrustFlag(command, &trust);
 }
 
-SavedAgent AgentFlags::Load(SavedAgentSource::Weights otherwise) const {
+SavedAgent AgentFlags::Load() const {
   using Weights = SavedAgentSource::Weights;
   std::error_code unknown;
   if (weights && std::filesystem::is_regular_file(path, unknown)) {
     throw BadInput(
         fmt::format("--weights chooses among those of a run, and {} is a file", Shorten(path)));
   }
-  if (weights) otherwise = *weights == "best" ? Weights::kBest : Weights::kLatest;
-  return SavedAgent({.path = path, .weights = otherwise, .env = env, .settings = settings});
+  return SavedAgent({.path = path,
+                     .weights = weights == "best" ? Weights::kBest : Weights::kLatest,
+                     .env = env,
+                     .settings = settings,
+                     .trust = trust});
 }
 
 }  // namespace stableaa

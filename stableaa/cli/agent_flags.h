@@ -22,13 +22,12 @@ struct AgentFlags {
   std::vector<std::string> settings;
   std::optional<std::int64_t> episodes;
   std::uint64_t seed = 1;
+  bool trust = false;
 
-  // The texts say what happens without the flag.
-  void AddTo(CLI::App& command, const std::string& default_weights,
-             const std::string& default_episodes);
+  // `default_episodes`: how many without the flag.
+  void AddTo(CLI::App& command, const std::string& default_episodes);
 
-  // `otherwise`: without --weights.
-  SavedAgent Load(SavedAgentSource::Weights otherwise) const;
+  SavedAgent Load() const;
 };
 
 }  // namespace stableaa

@@ -13,6 +13,9 @@
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/machine.h"
+#include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/json_text.h"
+#include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/nn/network.h"
@@ -39,14 +42,20 @@ std::string NetworkName(const RunOptions& options, const std::string& network) {
   return Family(network) + (options.agent.head == HeadKind::kDueling ? "-dueling" : "");
 }
 
-RunOptions Options(const AgentBench& bench, const std::string& env) {
+// `env`: that of the network, or none where the user chooses.
+RunOptions Options(const AgentBench& bench, const std::optional<std::string>& env = {}) {
   SettingsFlags flags = bench.settings;
-  flags.env = env;
-  if (!flags.preset) flags.preset = "stable-aa";
-  RunOptions options = flags.Resolve().run;
-  options.train.threads = bench.threads;
-  options.Validate();
-  return options;
+  if (env) flags.env = *env;
+  const TrainOptions defaults;
+  Settings settings;
+  Config config;
+  Describe(config, settings);
+  const std::vector<ConfigKey> before =
+      flags.Apply(config, {.env = defaults.env, .preset = defaults.preset});
+  settings.run.train.threads = bench.threads;
+  settings.run.Validate();
+  WarnOfIdleKeys(before, config, IdleKeys(settings.run));
+  return settings.run;
 }
 
 void RunUpdate(const AgentBench& bench) {
@@ -55,7 +64,7 @@ void RunUpdate(const AgentBench& bench) {
   RequireMemory("bench update", UpdateBenchmarkBytes(options, family),
                 "try --set replay.size=100000");
   if (!bench.json) {
-    fmt::print("{}; {}\nfilling the replay with {} states\n", MachineName(), CompilerName(),
+    PrintPlain("{}; {}\nfilling the replay with {} states\n", MachineName(), CompilerName(),
                options.replay.size);
     std::fflush(stdout);
   }
@@ -73,13 +82,13 @@ void RunUpdate(const AgentBench& bench) {
                          {"sampling_share", timing.sampling_share},
                          {"targets_share", timing.targets_share},
                          {"gradient_share", timing.gradient_share}};
-    fmt::print("{}\n", object.dump());
+    fmt::print("{}\n", JsonText(object));
     return;
   }
-  fmt::print("{:<18} {:<16} {:>5} {:>7} {:>9} {:>8} {:>8} {:>8} {:>9} {:>8} {:>9}\n", "preset",
+  PrintPlain("{:<18} {:<16} {:>5} {:>7} {:>9} {:>8} {:>8} {:>8} {:>9} {:>8} {:>9}\n", "preset",
              "network", "batch", "threads", "ms", "GFLOP/s", "sgemm", "hits", "sampling", "targets",
              "gradient");
-  fmt::print(
+  PrintPlain(
       "{:<18} {:<16} {:>5} {:>7} {:>9.4g} {:>8.1f} {:>8.1f} {:>6.0f} % {:>7.1f} % {:>6.0f} "
       "% {:>7.0f} %\n",
       options.train.preset, NetworkName(options, family), options.train.batch, bench.threads,
@@ -97,15 +106,15 @@ void RunAct(const AgentBench& bench) {
                          {"network", name},
                          {"threads", bench.threads},
                          {"us_per_action", us}};
-    fmt::print("{}\n", object.dump());
+    fmt::print("{}\n", JsonText(object));
   } else {
-    fmt::print("{}, {}, threads: {}: {:.4g} us per decision\n", options.train.preset, name,
+    PrintPlain("{}, {}, threads: {}: {:.4g} us per decision\n", options.train.preset, name,
                bench.threads, us);
   }
 }
 
 void RunTrain(const AgentBench& bench) {
-  const RunOptions options = Options(bench, bench.settings.env.value_or("minatar/breakout"));
+  const RunOptions options = Options(bench);
   const TrainTiming timing = MeasureTraining(options, bench.seconds);
   if (bench.json) {
     const Json object = {
@@ -114,16 +123,16 @@ void RunTrain(const AgentBench& bench) {
         {"environment", timing.environment}, {"acting", timing.acting},
         {"sampling", timing.sampling},       {"targets", timing.targets},
         {"gradient", timing.gradient},       {"other", timing.other}};
-    fmt::print("{}\n", object.dump());
+    fmt::print("{}\n", JsonText(object));
     return;
   }
-  fmt::print("{}; {}\n{} on {}, threads: {}: {:.4g} steps/s\n", MachineName(), CompilerName(),
+  PrintPlain("{}; {}\n{} on {}, threads: {}: {:.4g} steps/s\n", MachineName(), CompilerName(),
              options.train.preset, options.train.env, bench.threads, timing.steps_per_second);
   const std::vector<std::pair<const char*, double>> parts = {
       {"environment", timing.environment}, {"acting", timing.acting},
       {"sampling", timing.sampling},       {"targets", timing.targets},
       {"gradient", timing.gradient},       {"other", timing.other}};
-  for (const auto& [part, share] : parts) fmt::print("  {:<12} {:>5.1f} %\n", part, 100 * share);
+  for (const auto& [part, share] : parts) PrintPlain("  {:<12} {:>5.1f} %\n", part, 100 * share);
 }
 
 void AddNetworkFlag(CLI::App& command, AgentBench& bench) {
@@ -137,7 +146,7 @@ void AddNetworkFlag(CLI::App& command, AgentBench& bench) {
 
 void AddThreadsFlag(CLI::App& command, AgentBench& bench) {
   command.add_option("--threads", bench.threads, "Threads (default: 1)")
-      ->check(CLI::Range(1, kMaxThreads).description(""))
+      ->transform(WholeBetween(1, kMaxThreads))
       ->type_name(fmt::format("N in [1, {}]", kMaxThreads));
 }
 
@@ -151,7 +160,15 @@ void AddAgentBenchCommands(CLI::App& bench) {
   update_command->remove_option(update_command->get_option("--env"));
   AddNetworkFlag(*update_command, *update);
   AddThreadsFlag(*update_command, *update);
-  update->settings.AddTo(*update_command);
+  update->settings.AddTo(
+      *update_command,
+      {.used = {"train.preset", "train.seed", "train.batch", "train.update_interval_steps",
+                "train.lookahead_updates", "agent.", "network.", "replay.", "optimizer."},
+       .except = {{{"train.env"}, "--network says that"},
+                  {{"train.threads"}, "--threads says that"},
+                  {{"train.", "exploration.", "eval.", "checkpoint.", "env.", "replay.start"},
+                   "an update does not depend on it"}},
+       .takes_files_of_runs = true});
   update_command->add_flag("--json", update->json, "One JSON object");
   update_command->footer(
       "The hyperparameters are those of the network's family (nature: Atari, a replay of a million "
@@ -181,7 +198,14 @@ void AddAgentBenchCommands(CLI::App& bench) {
   train_command->add_option("--seconds", train->seconds, "Time to measure (default: 10)")
       ->check(CLI::Range(0.1, 1e5).description(""))
       ->type_name("S in [0.1, 100000]");
-  train->settings.AddTo(*train_command);
+  KeyUse loop = KeyUse::Runs();
+  loop.except = {{{"train.threads"}, "--threads says that"},
+                 {{"train.steps"}, "--seconds says how long it runs"},
+                 {{"eval.", "checkpoint."}, "it measures without evaluations and checkpoints"},
+                 {{"exploration.epsilon_start", "exploration.epsilon_steps"},
+                  "it measures with exploration.epsilon_end throughout"}};
+  loop.takes_files_of_runs = true;
+  train->settings.AddTo(*train_command, loop);
   train_command->add_flag("--json", train->json, "One JSON object");
   train_command->footer(
       "A run in a temporary directory, measured from step 1000 on, without evaluations and "

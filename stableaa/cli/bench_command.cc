@@ -14,6 +14,7 @@
 #include "stableaa/anderson/accelerator_benchmark.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/progress.h"
+#include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 
@@ -106,14 +107,19 @@ void AddBenchCommand(CLI::App& program) {
   CLI::App* anderson = bench->add_subcommand(
       "anderson", "One accelerated step against a triad streaming 8n(3m+9) bytes");
   anderson->add_option("--n", options->n, "Size of the vectors (default: 100 and 10000000)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40).description(""))
+      ->transform(WholeBetween(1, std::uint64_t{1} << 40))
       ->type_name("N in [1, 2^40]");
   anderson
       ->add_option("--threads", options->threads,
                    "Threads (default: anderson.threads if above 1, else 1 and then all cores)")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->transform(WholeBetween(1, 1024))
       ->type_name("N in [1, 1024]");
-  options->flags.AddTo(*anderson);
+  options->flags.AddTo(
+      *anderson,
+      {.used = {"anderson."},
+       .except = {{{"anderson.safeguard", "anderson.safeguard_factor", "anderson.interval",
+                    "anderson.restart", "anderson.restart_interval", "anderson.restart_growth"},
+                   "every step that it measures is a full one"}}});
   anderson->add_flag("--json", options->json, "One JSON object per measurement");
   anderson->footer(
       "The keys anderson.* apply, but for safeguard, interval and restart: these are off, so that\n"

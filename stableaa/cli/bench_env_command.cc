@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,9 @@
 #include <vector>
 
 #include "stableaa/base/machine.h"
+#include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/json_text.h"
+#include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/env/environment_benchmark.h"
@@ -29,8 +33,26 @@ struct EnvBench {
 // A batch is where the bridge is at its best; a native environment does not need one.
 int UsualEnvironments(const std::string& id) { return IsNative(id) ? 1 : 8; }
 
+// Keys that none of the environments uses.
+std::vector<IdleKey> IdleForAll(const std::vector<std::string>& ids) {
+  std::vector<IdleKey> idle = IdleEnvironmentKeys(ids.front());
+  for (const std::string& id : ids) {
+    const std::vector<std::string> used = EnvironmentKeys(id);
+    std::erase_if(
+        idle, [&](const IdleKey& key) { return std::ranges::find(used, key.key) != used.end(); });
+  }
+  if (ids.size() > 1) {
+    for (IdleKey& key : idle) key.reason = "none of the environments uses it";
+  }
+  return idle;
+}
+
 void RunEnvBench(const EnvBench& bench) {
-  EnvironmentOptions options = bench.settings.Resolve().run.env;
+  Settings settings;
+  Config config;
+  Describe(config, settings);
+  const std::vector<ConfigKey> before = bench.settings.Apply(config);
+  EnvironmentOptions options = settings.run.env;
   std::vector<std::string> ids = bench.ids;
   if (ids.empty()) {
     for (const EnvironmentListing& entry : ListEnvironments()) {
@@ -39,9 +61,9 @@ void RunEnvBench(const EnvBench& bench) {
       }
     }
   }
-  for (const std::string& id : ids) IsNative(id);  // a wrong id is an error before any work
+  WarnOfIdleKeys(before, config, IdleForAll(ids));  // a wrong id is an error before any work
   if (!bench.json) {
-    fmt::print("{}; {}\n{:<28} {:>5} {:>14} {:>16} {:>7}\n", MachineName(), CompilerName(), "env",
+    PrintPlain("{}; {}\n{:<28} {:>5} {:>14} {:>16} {:>7}\n", MachineName(), CompilerName(), "env",
                "envs", "steps/s", "in Python alone", "ratio");
   }
   for (const std::string& id : ids) {
@@ -56,14 +78,14 @@ void RunEnvBench(const EnvBench& bench) {
         object["python_steps_per_second"] = *timing.python_steps_per_second;
         object["ratio"] = *timing.ratio;
       }
-      fmt::print("{}\n", object.dump());
+      fmt::print("{}\n", JsonText(object));
     } else {
-      fmt::print("{:<28} {:>5} {:>14.0f}", environment->spec().id, options.num_envs,
+      PrintPlain("{:<28} {:>5} {:>14.0f}", environment->spec().id, options.num_envs,
                  timing.steps_per_second);
       if (timing.ratio) {
-        fmt::print(" {:>16.0f} {:>7.2f}", *timing.python_steps_per_second, *timing.ratio);
+        PrintPlain(" {:>16.0f} {:>7.2f}", *timing.python_steps_per_second, *timing.ratio);
       }
-      fmt::print("\n");
+      PrintPlain("\n");
     }
     std::fflush(stdout);
   }
@@ -78,12 +100,12 @@ void AddEnvBenchCommand(CLI::App& bench) {
   env->add_option("ID", options->ids, "Environments (default: all native ones)");
   env->add_option("--num-envs", options->num_envs,
                   "Environments in the batch (default: 1, bridged ones 8)")
-      ->check(CLI::Range(1, kMaxEnvironments).description(""))
+      ->transform(WholeBetween(1, kMaxEnvironments))
       ->type_name(fmt::format("N in [1, {}]", kMaxEnvironments));
   env->add_option("--seconds", options->seconds, "Time for each (default: 2)")
       ->check(CLI::Range(0.01, 3600.0).description(""))
       ->type_name("S in [0.01, 3600]");
-  options->settings.AddTo(*env);
+  options->settings.AddTo(*env, {.used = {"env."}});
   env->add_flag("--json", options->json, "One JSON object per environment");
   env->footer(
       "For atari/ and gymnasium/ with one worker the same environments are also stepped by a loop "

@@ -12,6 +12,7 @@
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/machine.h"
+#include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/nn/network_benchmark.h"
@@ -51,7 +52,7 @@ void AddChoice(CLI::App& command, const std::string& flag, std::string& value,
 
 void AddThreads(CLI::App& command, int& threads) {
   command.add_option("--threads", threads, "Threads (default: 1 and then all cores)")
-      ->check(CLI::Range(1, kMaxThreads).description(""))
+      ->transform(WholeBetween(1, kMaxThreads))
       ->type_name(fmt::format("N in [1, {}]", kMaxThreads));
 }
 
@@ -194,11 +195,11 @@ void AddNetworkBenchCommands(CLI::App& bench) {
   for (const auto& [name, pass] : kNetworkPasses) passes.push_back(name);
   AddChoice(*nn, "--pass", speed->pass, passes, "Pass (default: all)");
   nn->add_option("--batch", speed->batch, "Samples (default: 256 for forward, else 32; act has 1)")
-      ->check(CLI::Range(1, kMaxBatch).description(""))
+      ->transform(WholeBetween(1, kMaxBatch))
       ->type_name(fmt::format("N in [1, {}]", kMaxBatch));
   AddThreads(*nn, speed->threads);
   AddChoice(*nn, "--backend", speed->backend, BackendNames(), "Backend (default: native)");
-  speed->flags.AddTo(*nn);
+  speed->flags.AddTo(*nn, {.used = {"optimizer."}});
   nn->add_flag("--json", speed->json, "One JSON object per measurement");
   nn->footer(
       "Passes: forward; train = forward and backward; update = forward by target parameters, "

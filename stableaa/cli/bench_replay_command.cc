@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "stableaa/base/machine.h"
+#include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/json_text.h"
+#include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/env/registry.h"
@@ -55,13 +58,24 @@ Replay MakeFull(Environment* environment, const ReplayOptions& options) {
 }
 
 void RunReplayBench(const ReplayBench& bench) {
-  const EnvironmentOptions env_options = bench.settings.Resolve().run.env;
+  SettingsFlags flags = bench.settings;
+  if (bench.env.empty()) {
+    flags.use.except = {{{"env."}, "without --env no environment is played"}};
+  }
+  Settings settings;
+  Config config;
+  Describe(config, settings);
+  const std::vector<ConfigKey> before = flags.Apply(config);
+  const EnvironmentOptions& env_options = settings.run.env;
   const std::int64_t frames = bench.frames > 0 ? bench.frames : UsualFrames(bench.env);
   std::unique_ptr<Environment> environment;
-  if (!bench.env.empty()) environment = MakeEnvironment(bench.env, env_options);
+  if (!bench.env.empty()) {
+    WarnOfIdleKeys(before, config, IdleEnvironmentKeys(bench.env));
+    environment = MakeEnvironment(bench.env, env_options);
+  }
   const std::string env = environment ? environment->spec().id : kSynthetic;
   if (!bench.json) {
-    fmt::print("{}; {}\n{:<28} {:<11} {:>10} {:>11} {:>13}\n", MachineName(), CompilerName(), "env",
+    PrintPlain("{}; {}\n{:<28} {:<11} {:>10} {:>11} {:>13}\n", MachineName(), CompilerName(), "env",
                "compression", "frames", "bytes/frame", "us/batch");
   }
   for (const auto& [name, compression] : Compressions()) {
@@ -74,9 +88,9 @@ void RunReplayBench(const ReplayBench& bench) {
                                              {"frames", frames},
                                              {"bytes_per_frame", timing.bytes_per_frame},
                                              {"us_per_batch", timing.us_per_batch}};
-      fmt::print("{}\n", object.dump());
+      fmt::print("{}\n", JsonText(object));
     } else {
-      fmt::print("{:<28} {:<11} {:>10} {:>11.0f} {:>13.1f}\n", env, name, frames,
+      PrintPlain("{:<28} {:<11} {:>10} {:>11.0f} {:>13.1f}\n", env, name, frames,
                  timing.bytes_per_frame, timing.us_per_batch);
     }
     std::fflush(stdout);
@@ -96,7 +110,7 @@ void AddReplayBenchCommand(CLI::App& bench) {
   replay
       ->add_option("--frames", options->frames,
                    "States in the replay (default: 100000, for atari/ and gymnasium/ 10000)")
-      ->check(CLI::Range(std::int64_t{100}, kMaxFrames).description(""))
+      ->transform(WholeBetween(100, kMaxFrames))
       ->type_name(fmt::format("N in [100, {}]", kMaxFrames));
   std::vector<std::string> names;
   std::string type;
@@ -107,7 +121,7 @@ void AddReplayBenchCommand(CLI::App& bench) {
   replay->add_option("--compression", options->compression, "Of the frames (default: each in turn)")
       ->check(CLI::IsMember(names).description(""))
       ->type_name(type);
-  options->settings.AddTo(*replay);
+  options->settings.AddTo(*replay, {.used = {"env."}});
   replay->add_flag("--json", options->json, "One JSON object per compression");
   replay->footer(
       "Sampling and copying out, median of one second; one core.\n"

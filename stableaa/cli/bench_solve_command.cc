@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "stableaa/base/machine.h"
+#include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
+#include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/mdp/formats/model_file.h"
@@ -45,7 +47,7 @@ void PrintRow(const std::string& name, const Model& model, const SweepTiming& t,
                                            {"anderson_share", t.anderson_share}};
     fmt::print("{}\n", JsonText(object));
   } else {
-    fmt::print("{:>8} {:>12.4g} {:>12.4g} {:>7.2f} {:>12.4g} {:>9.0f} %\n", t.threads,
+    PrintPlain("{:>8} {:>12.4g} {:>12.4g} {:>7.2f} {:>12.4g} {:>9.0f} %\n", t.threads,
                t.ms_per_sweep, t.triad_ms, t.ratio, t.anderson_ms, 100 * t.anderson_share);
   }
   std::fflush(stdout);
@@ -63,9 +65,9 @@ void RunSolveBench(const SolveBench& bench) {
     threads.push_back(CoreCount());
   }
   if (!bench.json) {
-    fmt::print("{}; {}\n{}: {} states, {} rows, {} transitions\n", MachineName(), CompilerName(),
+    PrintPlain("{}; {}\n{}: {} states, {} rows, {} transitions\n", MachineName(), CompilerName(),
                name, model.states(), model.rows(), model.transitions());
-    fmt::print("{:>8} {:>12} {:>12} {:>7} {:>12} {:>11}\n", "threads", "ms/sweep", "triad ms",
+    PrintPlain("{:>8} {:>12} {:>12} {:>7} {:>12} {:>11}\n", "threads", "ms/sweep", "triad ms",
                "ratio", "anderson ms", "of a sweep");
     std::fflush(stdout);
   }
@@ -84,9 +86,12 @@ void AddSolveBenchCommand(CLI::App& bench) {
   solve->add_option("MODEL", options->model,
                     "Model file (default: a garnet of 1000000 states, 4 actions, 5 next states)");
   solve->add_option("--threads", options->threads, "Threads (default: 1 and then all cores)")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->transform(WholeBetween(1, 1024))
       ->type_name("N in [1, 1024]");
-  options->settings.AddTo(*solve);
+  options->settings.AddTo(*solve, {.used = {"anderson."},
+                                   .except = {{{"anderson.safeguard", "anderson.safeguard_factor"},
+                                               "it measures without the safeguard"},
+                                              {{"anderson.threads"}, "--threads says that"}}});
   solve->add_flag("--json", options->json, "One JSON object per measurement");
   solve->footer(
       "The keys anderson.* apply, but for the safeguard, which is off. Medians over 15 rounds.\n"

@@ -146,6 +146,94 @@ TEST(Program, UnknownOptionsAndArgumentsAreErrors) {
   EXPECT_NE(ExpectError(Stableaa({"config", "show", "--set"}), 2).find("--set"), std::string::npos);
 }
 
+TEST(Program, WhatIsUnknownIsAnErrorBesideHelpToo) {
+  EXPECT_EQ(ExpectError(Stableaa({"NONSENSE", "--help"}), 2),
+            "unknown command 'NONSENSE'; see 'stableaa --help'");
+  EXPECT_EQ(ExpectError(Stableaa({"benhc", "-h"}), 2),
+            "unknown command 'benhc'; did you mean 'bench'?");
+  EXPECT_EQ(ExpectError(Stableaa({"bench", "NONSENSE", "--help"}), 2),
+            "unknown command 'bench NONSENSE'; see 'stableaa bench --help'");
+  for (const Arguments& arguments :
+       std::vector<Arguments>{{"--help", "NONSENSE"},
+                              {"bench", "--help", "NONSENSE"},
+                              {"train", "--help", "NONSENSE"},
+                              {"train", "NONSENSE", "--help"},
+                              {"config", "show", "--help", "NONSENSE"}}) {
+    EXPECT_NE(ExpectError(Stableaa(arguments), 2).find("NONSENSE"), std::string::npos);
+  }
+  for (Arguments command : Commands()) {
+    command.insert(command.end(), {"--nonsense", "--help"});
+    EXPECT_NE(ExpectError(Stableaa(command), 2).find("--nonsense"), std::string::npos);
+  }
+}
+
+// ---- Numbers ----
+
+TEST(Program, WholeNumbersMayHaveAnExponentAndSeparators) {
+  for (const std::string n : {"1000", "1e3", "1_000", "+1.0e3"}) {
+    const auto object = nlohmann::json::parse(
+        ExpectOutput(Stableaa({"bench", "anderson", "--n", n, "--threads", "1e0", "--json"})));
+    EXPECT_EQ(object["n"], 1000) << n;
+  }
+}
+
+// Every integer flag of every command.
+TEST(Program, OtherNumbersAreErrorsThatNameTheRange) {
+  const std::vector<std::pair<Arguments, std::string>> flags = {
+      {{"bench", "act"}, "--threads"},
+      {{"bench", "anderson"}, "--n"},
+      {{"bench", "anderson"}, "--threads"},
+      {{"bench", "env"}, "--num-envs"},
+      {{"bench", "nn"}, "--batch"},
+      {{"bench", "nn"}, "--threads"},
+      {{"bench", "nn-check"}, "--threads"},
+      {{"bench", "replay"}, "--frames"},
+      {{"bench", "solve"}, "--threads"},
+      {{"bench", "train"}, "--threads"},
+      {{"bench", "update"}, "--threads"},
+      {{"env", "rollout", "minatar/breakout"}, "--episodes"},
+      {{"env", "rollout", "minatar/breakout"}, "--max-episode-steps"},
+      {{"env", "rollout", "minatar/breakout"}, "--seed"},
+      {{"eval", "nowhere"}, "--episodes"},
+      {{"eval", "nowhere"}, "--seed"},
+      {{"mdp", "convert", "a.drn", "b.drn"}, "--threads"},
+      {{"mdp", "generate", "grid", "-o", "nowhere.drn"}, "--seed"},
+      {{"mdp", "info", "a.drn"}, "--threads"},
+      {{"play", "nowhere"}, "--episodes"},
+      {{"play", "nowhere"}, "--seed"},
+      {{"play", "nowhere"}, "--steps"},
+      {{"solve", "a.drn"}, "--evaluation-sweeps"},
+      {{"solve", "a.drn"}, "--max-iterations"},
+      {{"solve", "a.drn"}, "--memory"},
+      {{"solve", "a.drn"}, "--threads"},
+      {{"sweep", "a.toml"}, "--jobs"},
+      {{"sweep", "a.toml"}, "--threads"},
+      {{"theory"}, "--seed"},
+      {{"theory"}, "--trials"},
+      {{"train"}, "--end-with-parent"},
+      {{"train"}, "--seed"},
+      {{"train"}, "--steps"},
+      {{"train"}, "--threads"}};
+  const auto expect_refused = [](Arguments arguments, const std::string& flag,
+                                 const std::string& number) {
+    arguments.insert(arguments.end(), {flag, number});
+    const std::string message = ExpectError(Stableaa(arguments), 2);
+    EXPECT_TRUE(message.starts_with(flag + ": expected a whole number in [")) << message;
+    EXPECT_NE(message.find("found " + number + "; see 'stableaa "), std::string::npos) << message;
+  };
+  for (const auto& [command, flag] : flags) expect_refused(command, flag, "1.5e0");
+  for (const std::string number : {"1e-3", "1e30", "1__0", "_1", "1_", "0x10", "many"}) {
+    expect_refused({"train"}, "--steps", number);
+  }
+  for (const std::string number : {"1.5e0", "1e-3", "1e30", "1__0", "-1"}) {
+    EXPECT_NE(
+        ExpectError(
+            Stableaa({"mdp", "generate", "garnet", "-o", "nowhere.drn", "--states=" + number}), 2)
+            .find("--states"),
+        std::string::npos);
+  }
+}
+
 TEST(Program, FlagsThatWouldBeIgnoredAreErrors) {
   EXPECT_NE(ExpectError(Stableaa({"--json"}), 2).find("--version"), std::string::npos);
   EXPECT_NE(ExpectError(Stableaa({"--json", "config", "keys"}), 2), "");
@@ -283,7 +371,8 @@ TEST_F(ConfigShow, AFileThatCannotBeReadIsAnErrorWithItsName) {
     const std::string message = ExpectError(Stableaa({"config", "show", "--config", path}), 2);
     EXPECT_NE(message.find(path), std::string::npos) << message;
   }
-  EXPECT_NE(ExpectError(Stableaa({"config", "show", "--config", ""}), 2), "");
+  EXPECT_EQ(ExpectError(Stableaa({"config", "show", "--config", ""}), 2),
+            "expected a configuration file, found an empty path");
 }
 
 TEST_F(ConfigShow, AMistakeInAFileIsAnErrorWithTheLine) {
@@ -310,6 +399,96 @@ TEST_F(ConfigShow, AMistakeInAFileIsAnErrorWithTheLine) {
       EXPECT_TRUE(message.starts_with(path + ":2:")) << message;
     }
   }
+}
+
+TEST_F(ConfigShow, ReadsAPipeOnce) {
+  const std::string file = File("train.env = \"classic/cartpole\"\nagent.n_step = 3\n");
+  const std::string show =
+      STABLEAA_PROGRAM_PATH " config show --json --config <(cat '" + file + "')";
+  const auto shown = nlohmann::json::parse(ExpectOutput(RunCommand({"bash", "-c", show})));
+  EXPECT_EQ(shown["train.env"], "classic/cartpole");
+  EXPECT_EQ(shown["agent.n_step"], 3);
+  EXPECT_EQ(shown["optimizer.kind"], "adam");  // of the family
+  const std::string endless = STABLEAA_PROGRAM_PATH " config show --config <(yes '#')";
+  EXPECT_NE(ExpectError(RunCommand({"bash", "-c", endless}), 2).find("longer than"),
+            std::string::npos);
+}
+
+TEST_F(ConfigShow, OfARunIsWhatTrainTakes) {
+  const std::string shown =
+      ExpectOutput(Stableaa({"config", "show", "--env", "classic/cartpole", "--preset", "dqn"}));
+  EXPECT_EQ(shown.find("[anderson]"), std::string::npos);
+  const std::string out = directory_ / "run";
+  const Outcome outcome =
+      Stableaa({"train", "--config", File(shown), "--steps", "0", "--out", out});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err.find("warning"), std::string::npos) << outcome.err;
+  const std::string message =
+      ExpectError(Stableaa({"config", "show", "--preset", "dqn", "--set", "anderson.memory=3"}), 2);
+  EXPECT_EQ(message,
+            "--set anderson.memory=3: 'config show' has no use for anderson.memory: with --env or "
+            "--preset it shows a run, which has no keys anderson.*");
+}
+
+TEST_F(ConfigShow, ShowsFreeFormTables) {
+  const auto shown = Show({"--set", "env.kwargs.size=5", "--set", "env.kwargs.names=[\"a\", 'b']"});
+  EXPECT_EQ(shown["env.kwargs"], nlohmann::json::parse(R"({"size": 5, "names": ["a", "b"]})"));
+}
+
+// ---- Keys that a command does not use ----
+
+TEST(UnusedKeys, AreErrorsThatSayWhatTheyAreFor) {
+  struct Case {
+    Arguments command;
+    std::string assignment, reason;
+  };
+  const std::string anderson =
+      "keys anderson.* are for 'solve', 'bench anderson' and 'bench solve'";
+  for (const auto& [command, assignment, reason] : std::vector<Case>{
+           {{"train"}, "anderson.memory=3", anderson},
+           {{"bench", "train"}, "anderson.memory=3", anderson},
+           {{"bench", "train"}, "eval.episodes=3", "it measures without evaluations"},
+           {{"bench", "train"}, "train.threads=3", "--threads says that"},
+           {{"bench", "update"}, "anderson.memory=3", anderson},
+           {{"bench", "update"}, "env.sticky=0", "an update does not depend on it"},
+           {{"bench", "update"}, "train.env=atari/pong", "--network says that"},
+           {{"bench", "nn"}, "train.batch=3", "keys train.* are for 'train'"},
+           {{"bench", "nn"}, "anderson.memory=3", anderson},
+           {{"bench", "env"}, "agent.eta=1", "keys agent.* are for 'train'"},
+           {{"bench", "env"},
+            "optimizer.kind=adam",
+            "keys optimizer.* are for 'train' and 'bench nn'"},
+           {{"bench", "replay"}, "replay.size=300", "keys replay.* are for 'train'"},
+           {{"bench", "replay"}, "env.sticky=0", "without --env no environment is played"},
+           {{"bench", "anderson"}, "train.seed=3", "keys train.* are for 'train'"},
+           {{"bench", "anderson"}, "anderson.safeguard=true", "every step that it measures is"},
+           {{"bench", "solve"}, "env.sticky=0", "keys env.* are for 'train', 'env rollout'"},
+           {{"bench", "solve"}, "anderson.threads=2", "--threads says that"},
+           {{"env", "rollout", "minatar/breakout"}, "agent.eta=1", "keys agent.* are for 'train'"},
+           {{"solve", "nowhere.drn", "--anderson"}, "agent.eta=1", "keys agent.* are for 'train'"},
+           {{"solve", "nowhere.drn", "--anderson"}, "anderson.threads=2", "--threads says that"}}) {
+    Arguments arguments = command;
+    arguments.insert(arguments.end(), {"--set", assignment});
+    std::string name = command[0];
+    if (command[0] == "bench" || command[0] == "env") name += ' ' + command[1];
+    const std::string message = ExpectError(Stableaa(arguments), 2);
+    const std::string start = "--set " + assignment + ": '" + name + "' has no use for " +
+                              assignment.substr(0, assignment.find('=')) + ": " + reason;
+    EXPECT_TRUE(message.starts_with(start)) << message << "\n" << start;
+  }
+}
+
+TEST_F(ConfigShow, UnusedKeysOfAFileAreErrorsToo) {
+  const std::string file = File("[train]\nsteps = 1\n[anderson]\nmemory = 3\n");
+  EXPECT_EQ(ExpectError(Stableaa({"train", "--config", file}), 2),
+            file +
+                ":4: 'train' has no use for anderson.memory: keys anderson.* are for 'solve', "
+                "'bench anderson' and 'bench solve'");
+  EXPECT_EQ(ExpectError(Stableaa({"bench", "anderson", "--config", file}), 2),
+            file + ":2: 'bench anderson' has no use for train.steps: keys train.* are for 'train'");
+  const std::string empty = File("[anderson]\n");
+  EXPECT_NE(ExpectError(Stableaa({"train", "--config", empty}), 2).find("anderson"),
+            std::string::npos);
 }
 
 TEST_F(ConfigShow, AnUnknownKeyIsAnErrorWithWhatWasProbablyMeant) {

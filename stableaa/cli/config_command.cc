@@ -9,6 +9,9 @@
 #include <string>
 
 #include "stableaa/base/config.h"
+#include "stableaa/base/json_table.h"
+#include "stableaa/base/toml_values.h"
+#include "stableaa/cli/json_text.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 
@@ -21,9 +24,12 @@ struct ConfigCommand {
   bool markdown = false;
 };
 
-// TOML's literals are JSON's, except for the infinities.
-nlohmann::json JsonValue(const std::string& literal) {
-  nlohmann::json value = nlohmann::json::parse(literal, nullptr, false);
+// TOML's literals are JSON's, except for tables and the infinities.
+nlohmann::json JsonValue(const ConfigKey& key, const std::string& literal) {
+  const TomlValue table = key.type == "table" ? ReadAnyOverride(literal) : TomlValue();
+  const auto* members = std::get_if<TomlValue::Table>(&table.is);
+  nlohmann::json value = nlohmann::json::parse(
+      members != nullptr ? TableToJson(key.key, *members) : literal, nullptr, false);
   return value.is_discarded() ? nlohmann::json() : value;
 }
 
@@ -39,11 +45,11 @@ void PrintKeys(const ConfigCommand& command) {
     if (command.json) {
       nlohmann::ordered_json object = {{"key", key.key},
                                        {"type", key.type},
-                                       {"default", JsonValue(key.default_value)},
+                                       {"default", JsonValue(key, key.default_value)},
                                        {"range", key.range},
                                        {"meaning", key.meaning}};
       if (!key.choices.empty()) object["choices"] = key.choices;
-      fmt::print("{}\n", object.dump());
+      fmt::print("{}\n", JsonText(object));
     } else {
       fmt::print("{} = {}\n    {}, {}\n    {}\n", key.key, key.default_value, key.type, key.range,
                  key.meaning);
@@ -51,18 +57,27 @@ void PrintKeys(const ConfigCommand& command) {
   }
 }
 
+// With an environment or a preset it is the configuration of a run: without the keys that only
+// other commands have, since `train --config` would refuse them.
 void PrintResolved(const ConfigCommand& command) {
+  SettingsFlags flags = command.flags;
   Settings settings;
   Config config;
-  Describe(config, settings);
-  command.flags.Apply(config);
+  if (flags.env || flags.preset) {
+    flags.use.except = {
+        {{"anderson."}, "with --env or --preset it shows a run, which has no keys anderson.*"}};
+    Describe(config, settings.run);
+  } else {
+    Describe(config, settings);
+  }
+  flags.Apply(config);
   if (!command.json) {
     fmt::print("{}", config.ToToml());
     return;
   }
   nlohmann::ordered_json object;
-  for (const ConfigKey& key : config.Keys()) object[key.key] = JsonValue(key.value);
-  fmt::print("{}\n", object.dump());
+  for (const ConfigKey& key : config.Keys()) object[key.key] = JsonValue(key, key.value);
+  fmt::print("{}\n", JsonText(object));
 }
 
 }  // namespace
@@ -84,9 +99,10 @@ void AddConfigCommand(CLI::App& program) {
   CLI::App* show =
       config->add_subcommand("show", "Every key with its value, as TOML that --config reads back");
   command->flags.AddPresetTo(*show);
-  command->flags.AddTo(*show);
+  command->flags.AddTo(*show, KeyUse::Everything());
   show->add_flag("--json", command->json, "One JSON object: keys and values");
   show->footer(
+      "With --env or --preset only the keys of a run: 'stableaa train --config' takes the output.\n"
       "Example: stableaa config show --preset stable-aa --env minatar/breakout > my.toml\n");
   show->callback([command] { PrintResolved(*command); });
 }

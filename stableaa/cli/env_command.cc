@@ -15,6 +15,8 @@
 #include "stableaa/base/interrupt.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/json_text.h"
+#include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/env/fixed_policy.h"
@@ -30,7 +32,7 @@ using Json = nlohmann::ordered_json;
 
 void RunList(bool json) {
   if (!json) {
-    fmt::print("{:<34} {:<30} {:<18} {:>6}  {}\n", "id", "observation", "actions", "limit",
+    PrintPlain("{:<34} {:<30} {:<18} {:>6}  {}\n", "id", "observation", "actions", "limit",
                "keys env.*");
   }
   for (const EnvironmentListing& entry : ListEnvironments()) {
@@ -40,14 +42,14 @@ void RunList(bool json) {
                            {"actions", entry.actions},
                            {"max_episode_steps", entry.max_episode_steps},
                            {"options", entry.options}};
-      fmt::print("{}\n", object.dump());
+      fmt::print("{}\n", JsonText(object));
       continue;
     }
     std::string keys;
     for (const std::string& key : entry.options) {
       keys += fmt::format(" {}", key.substr(key.find('.') + 1));
     }
-    fmt::print("{:<34} {:<30} {:<18} {:>6} {}\n", entry.id, entry.observation, entry.actions,
+    PrintPlain("{:<34} {:<30} {:<18} {:>6} {}\n", entry.id, entry.observation, entry.actions,
                entry.max_episode_steps, keys);
   }
 }
@@ -118,31 +120,31 @@ void PrintSummary(const std::string& id, const std::string& policy, const Rollou
                    {"length_mean", summary.length_mean},
                    {"length_std", summary.length_std}};
     if (!summary.channel_mean.empty()) object["channel_mean"] = summary.channel_mean;
-    fmt::print("{}\n", object.dump());
+    fmt::print("{}\n", JsonText(object));
     return;
   }
   const auto spread = [](double deviation) {
     return std::isnan(deviation) ? std::string() : fmt::format(" ± {:.5g}", deviation);
   };
-  fmt::print("{}, policy {}, episodes: {}\n", id, policy, summary.episodes);
-  if (!spec.protocol.empty()) fmt::print("protocol  {}\n", spec.protocol);
-  fmt::print("return    {:.6g}{}\nlength    {:.6g}{}\n", summary.return_mean,
+  PrintPlain("{}, policy {}, episodes: {}\n", id, policy, summary.episodes);
+  if (!spec.protocol.empty()) PrintPlain("protocol  {}\n", spec.protocol);
+  PrintPlain("return    {:.6g}{}\nlength    {:.6g}{}\n", summary.return_mean,
              spread(summary.return_std), summary.length_mean, spread(summary.length_std));
   for (std::size_t c = 0; c < summary.channel_mean.size(); ++c) {
-    fmt::print("{}{:.6g}{}\n", c == 0 ? "channels  " : "          ", summary.channel_mean[c],
+    PrintPlain("{}{:.6g}{}\n", c == 0 ? "channels  " : "          ", summary.channel_mean[c],
                c < spec.channel_names.size() ? "  " + spec.channel_names[c] : std::string());
   }
 }
 
 // The bar is gone when this returns.
 RolloutSummary RolloutShowingProgress(const RolloutFlags& flags, Environment& environment,
-                                      FixedPolicy& policy, Outputs& outputs) {
+                                      FixedPolicy& policy, Outputs& outputs,
+                                      const InterruptGuard& interrupt) {
   using Mode = ProgressOptions::Mode;
   Progress progress({.label = environment.spec().id,
                      .unit = "episodes",
                      .total = static_cast<std::uint64_t>(flags.episodes),
                      .mode = flags.terminal ? Mode::kSilent : Mode::kAuto});
-  const InterruptGuard interrupt;  // half a trace or video goes away
   return Rollout(environment, policy, flags.episodes, flags.seed, [&](const RolloutStep& step) {
     interrupt.ThrowIfRequested();
     outputs.Add(step);
@@ -153,14 +155,21 @@ RolloutSummary RolloutShowingProgress(const RolloutFlags& flags, Environment& en
 void RunRollout(const RolloutFlags& flags) {
   CheckEnding(flags.gif, "--gif", ".gif");
   CheckEnding(flags.video, "--video", ".mp4");
-  EnvironmentOptions options = flags.settings.Resolve().run.env;
+  Settings settings;
+  Config config;
+  Describe(config, settings);
+  const std::vector<ConfigKey> before = flags.settings.Apply(config);
+  EnvironmentOptions& options = settings.run.env;
   options.render = flags.gif || flags.video || flags.terminal;
   if (flags.max_episode_steps) options.max_episode_steps = *flags.max_episode_steps;
   const std::unique_ptr<Environment> environment = MakeEnvironment(flags.id, options);
+  WarnOfIdleKeys(before, config, IdleEnvironmentKeys(flags.id));
   const EnvironmentSpec& spec = environment->spec();
   FixedPolicy policy(flags.policy, spec, flags.seed);
   Outputs outputs(flags, spec);
-  const RolloutSummary summary = RolloutShowingProgress(flags, *environment, policy, outputs);
+  const InterruptGuard interrupt;  // half a trace or video goes away
+  const RolloutSummary summary =
+      RolloutShowingProgress(flags, *environment, policy, outputs, interrupt);
   outputs.Finish();
   PrintSummary(spec.id, flags.policy, summary, spec, flags.json);
 }
@@ -191,12 +200,12 @@ void AddEnvCommand(CLI::App& program) {
       ->add_option("--policy", flags->policy, "Policy; scripted is for minatar/ (default: random)")
       ->type_name("random|noop|constant:K|scripted");
   rollout->add_option("--episodes", flags->episodes, "Episodes (default: 10)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))
+      ->transform(WholeBetween(1, std::uint64_t{1} << 40))
       ->type_name("N in [1, 2^40]");
   rollout
       ->add_option("--max-episode-steps", flags->max_episode_steps,
                    "Cut episodes after N steps (default: env.max_episode_steps)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))
+      ->transform(WholeBetween(1, std::uint64_t{1} << 40))
       ->type_name("N in [1, 2^40]");
   AddSeedFlag(*rollout, &flags->seed, "Seed of environment and policy (default: 1)");
   rollout
@@ -209,7 +218,7 @@ void AddEnvCommand(CLI::App& program) {
   rollout->add_option("--video", flags->video, "Video of all steps (needs ffmpeg)")
       ->type_name("FILE.mp4");
   rollout->add_flag("--terminal", flags->terminal, "Watch in the terminal, at the usual speed");
-  flags->settings.AddTo(*rollout);
+  flags->settings.AddTo(*rollout, {.used = {"env."}});
   rollout->add_flag("--json", flags->json, "One JSON object with the statistics");
   rollout->footer(
       "Standard deviations divide by n - 1. Channel means are over the observations after each "

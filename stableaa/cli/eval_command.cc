@@ -15,6 +15,8 @@
 #include "stableaa/base/progress.h"
 #include "stableaa/cli/agent_flags.h"
 #include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/json_text.h"
+#include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/rl/evaluation.h"
 #include "stableaa/rl/saved_agent.h"
@@ -34,8 +36,8 @@ struct EvalFlags {
 
 void PrintResult(const EvalFlags& flags, const SavedAgent& agent, const EnvironmentSpec& spec,
                  double epsilon, const EvaluationResult& result) {
-  const std::string weights = agent.weights_file().string();
   if (flags.json) {
+    const std::optional<std::int64_t> step = agent.weights_step();
     const Json object = {{"env", spec.id},
                          {"episodes", result.episodes},
                          {"return_mean", result.return_mean},
@@ -43,13 +45,14 @@ void PrintResult(const EvalFlags& flags, const SavedAgent& agent, const Environm
                          {"length_mean", result.length_mean},
                          {"epsilon", epsilon},
                          {"seed", flags.agent.seed},
-                         {"weights", weights},
+                         {"weights", agent.weights_file().string()},
+                         {"weights_step", step ? Json(*step) : Json(nullptr)},
                          {"returns", result.returns}};
-    fmt::print("{}\n", object.dump(-1, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}\n", JsonText(object));
     return;
   }
-  fmt::print("{}, weights {}\n", spec.id, weights);
-  if (!spec.protocol.empty()) fmt::print("protocol  {}\n", spec.protocol);
+  PrintPlain("{}, weights {}\n", spec.id, agent.WeightsText());
+  if (!spec.protocol.empty()) PrintPlain("protocol  {}\n", spec.protocol);
   fmt::print("episodes  {}, epsilon {:g}, seed {}\n", result.episodes, epsilon, flags.agent.seed);
   const std::string spread =
       std::isnan(result.return_std) ? std::string() : fmt::format(" ± {:.5g}", result.return_std);
@@ -59,7 +62,7 @@ void PrintResult(const EvalFlags& flags, const SavedAgent& agent, const Environm
 
 void RunEval(const EvalFlags& flags) {
   CheckEnding(flags.trace, "--trace", ".npz");
-  const SavedAgent agent = flags.agent.Load(SavedAgentSource::Weights::kLatest);
+  const SavedAgent agent = flags.agent.Load();
   const EvaluationOptions& options = agent.options().eval;
   const std::int64_t episodes = flags.agent.episodes.value_or(options.episodes);
   const double epsilon = flags.epsilon.value_or(options.epsilon);
@@ -92,7 +95,7 @@ void AddEvalCommand(CLI::App& program) {
   auto flags = std::make_shared<EvalFlags>();
   CLI::App* eval =
       program.add_subcommand("eval", "Play games with a trained agent and sum them up");
-  flags->agent.AddTo(*eval, "latest", "eval.episodes of the run, 10");
+  flags->agent.AddTo(*eval, "eval.episodes of the run, 10");
   eval->add_option("--epsilon", flags->epsilon,
                    "Probability of a random action (default: eval.epsilon of the run, 0.01)")
       ->check(CLI::Range(0., 1.).description(""))

@@ -4,32 +4,56 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
+#include <bit>
 #include <filesystem>
+#include <limits>
 #include <system_error>
+#include <utility>
+#include <variant>
 
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/plain_text.h"
+#include "stableaa/base/whole_number.h"
 
 namespace stableaa {
 namespace {
 
-// CLI11 would take -1, and what is too large, for the largest number.
-std::string CheckSeed(const std::string& text) {
-  std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole ? std::string()
-               : fmt::format("expected a whole number in [0, 2^64), found {}", text);
+constexpr auto kMostSeed = std::numeric_limits<std::uint64_t>::max();
+
+// "2^40" and "10^12" where the digits would not be recognised.
+std::string LimitText(std::uint64_t limit) {
+  std::string digits = std::to_string(limit);
+  const std::size_t zeros = digits.size() - 1;
+  if (zeros < 12) return digits;
+  if (std::has_single_bit(limit)) return fmt::format("2^{}", std::countr_zero(limit));
+  return digits == '1' + std::string(zeros, '0') ? fmt::format("10^{}", zeros) : digits;
 }
 
 }  // namespace
 
+CLI::Validator WholeBetween(std::int64_t least, std::uint64_t most) {
+  const auto rewrite = [least, most](std::string& text) -> std::string {
+    const std::optional<WholeNumber> number = ReadWholeNumber(text);
+    const auto within = [least, most](auto value) {
+      return std::cmp_greater_equal(value, least) && std::cmp_less_equal(value, most);
+    };
+    if (!number || !std::visit(within, *number)) {
+      const std::string range = most == kMostSeed ? fmt::format("[{}, 2^64)", least)
+                                                  : fmt::format("[{}, {}]", least, LimitText(most));
+      return fmt::format("expected a whole number in {}, found {}", range,
+                         text.empty() ? "nothing" : Shorten(text));
+    }
+    text = std::visit([](auto value) { return std::to_string(value); }, *number);
+    return "";
+  };
+  return CLI::Validator(rewrite, "");
+}
+
 void AddSeedFlag(CLI::App& command, std::uint64_t* seed, const std::string& meaning) {
   command.add_option("--seed", *seed, meaning)
-      ->check(CLI::Validator(CheckSeed, ""))
+      ->transform(WholeBetween(0, kMostSeed))
       ->type_name("N in [0, 2^64)");
 }
 
@@ -52,8 +76,16 @@ void CheckWritable(const std::string& path) {
 void AddThreadsFlag(CLI::App& command, int* threads, const std::string& meaning) {
   *threads = std::min(CoreCount(), 1024);
   command.add_option("--threads", *threads, meaning + " (default: all cores)")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->transform(WholeBetween(1, 1024))
       ->type_name("N in [1, 1024]");
+}
+
+CLI::Option* AddTrustFlag(CLI::App& command, bool* trust) {
+  return command.add_flag(
+      "--trust", *trust,
+      "Run the Python module (gymnasium/module:Id) and the interpreter "
+      "(env.python) that the run's files name; else only what you name yourself "
+      "is run");
 }
 
 }  // namespace stableaa

@@ -8,9 +8,16 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+class Validator;
+}  // namespace CLI
 
 namespace stableaa {
+
+// For `->transform(...)` of a flag that takes a whole number: 100000, 100_000 or 1e5. Every integer
+// flag has one, for CLI11 takes what is too large for the largest number and knows none of these
+// spellings.
+CLI::Validator WholeBetween(std::int64_t least, std::uint64_t most);
 
 // --seed N: any of 64 bits. `meaning` ends with the default.
 void AddSeedFlag(CLI::App& command, std::uint64_t* seed, const std::string& meaning);
@@ -25,6 +32,9 @@ void CheckWritable(const std::string& path);
 
 // --threads N: in [1, 1024]. `threads` has the default, all cores.
 void AddThreadsFlag(CLI::App& command, int* threads, const std::string& meaning);
+
+// --trust, for commands that read runs. Returns the flag.
+CLI::Option* AddTrustFlag(CLI::App& command, bool* trust);
 
 }  // namespace stableaa
 

@@ -5,11 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "stableaa/base/plain_text.h"
+
 namespace stableaa {
 
-// One line. For objects with names of files in them, which need not be UTF-8.
+// One line. For objects with names of files in them, which need not be UTF-8. What JSON leaves as
+// it is and a terminal does not (DEL, U+009B, changes of the text's direction) is escaped too.
 inline std::string JsonText(const nlohmann::ordered_json& object) {
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return PlainText(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 }  // namespace stableaa

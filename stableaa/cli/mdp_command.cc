@@ -13,15 +13,19 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/plain_text.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/base/stopwatch.h"
+#include "stableaa/base/whole_number.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/model_reading.h"
+#include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/mdp/generators.h"
 #include "stableaa/mdp/structure.h"
@@ -61,15 +65,15 @@ double ParseNumber(const std::string& flag, const std::string& text) {
   return number;
 }
 
-// 1000000 or 1e6.
+// 1000000, 1_000_000 or 1e6.
 std::uint64_t ParseWhole(const std::string& flag, const std::string& text) {
-  constexpr double kMostExact = 9007199254740992;  // 2^53
-  const double number = ParseNumber(flag, text);
-  if (!(number >= 0 && number <= kMostExact && number == std::floor(number))) {
+  const std::optional<WholeNumber> number = ReadWholeNumber(text);
+  const auto within = [](auto value) { return std::in_range<std::uint64_t>(value); };
+  if (!number || !std::visit(within, *number)) {
     throw BadInput(fmt::format("--{}: expected a whole number of at least 0, found '{}'", flag,
                                Shorten(text)));
   }
-  return static_cast<std::uint64_t>(number);
+  return std::visit([](auto value) { return static_cast<std::uint64_t>(value); }, *number);
 }
 
 std::string KindNames() {
@@ -158,9 +162,9 @@ void RunGenerate(const GenerateFlags& flags) {
     fmt::print("{}\n", JsonText(object));
     return;
   }
-  fmt::print("{}, {} in memory, {}\n", ModelSummary(flags.out, model), Bytes(model.bytes()),
+  PrintPlain("{}, {} in memory, {}\n", ModelSummary(flags.out, model), Bytes(model.bytes()),
              HumanDuration(watch.Seconds()));
-  if (!dropped.empty()) fmt::print("not written: {}\n", Listed(dropped));
+  if (!dropped.empty()) PrintPlain("not written: {}\n", Listed(dropped));
 }
 
 void AddGenerate(CLI::App& mdp) {
@@ -218,14 +222,14 @@ void RunConvert(const ConvertFlags& flags) {
     fmt::print("{}\n", JsonText(object));
     return;
   }
-  fmt::print("{}\n", ModelSummary(flags.out, model));
+  PrintPlain("{}\n", ModelSummary(flags.out, model));
   if (!loaded.dropped.empty()) {
-    fmt::print("dropped on reading {}: {}\n", Shorten(flags.in, 200), Listed(loaded.dropped));
+    PrintPlain("dropped on reading {}: {}\n", Shorten(flags.in, 200), Listed(loaded.dropped));
   }
   if (!dropped.empty()) {
-    fmt::print("dropped on writing {}: {}\n", Shorten(flags.out, 200), Listed(dropped));
+    PrintPlain("dropped on writing {}: {}\n", Shorten(flags.out, 200), Listed(dropped));
   }
-  if (loaded.dropped.empty() && dropped.empty()) fmt::print("nothing was dropped\n");
+  if (loaded.dropped.empty() && dropped.empty()) PrintPlain("nothing was dropped\n");
 }
 
 void AddConvert(CLI::App& mdp) {
@@ -313,26 +317,26 @@ void PrintInfoJson(const InfoFlags& flags, const ReadingResult& reading, const M
 void PrintInfo(const InfoFlags& flags, const ReadingResult& reading, const ModelStructure& s,
                const SweepTime& sweep) {
   const std::optional<double> discount = reading.loaded.model.discount();
-  fmt::print("{}: {}, read in {:.3g} s\n", Shorten(flags.file, 200), FormatName(flags.file),
+  PrintPlain("{}: {}, read in {:.3g} s\n", Shorten(flags.file, 200), FormatName(flags.file),
              reading.seconds);
-  fmt::print("states       {}, of which state 0 reaches {}\n", s.states, s.reachable);
-  fmt::print("absorbing    {}\n", s.absorbing);
-  fmt::print("actions      {} to {} per state, {:.4g} on average; {} rows\n", s.least_actions,
+  PrintPlain("states       {}, of which state 0 reaches {}\n", s.states, s.reachable);
+  PrintPlain("absorbing    {}\n", s.absorbing);
+  PrintPlain("actions      {} to {} per state, {:.4g} on average; {} rows\n", s.least_actions,
              s.most_actions, s.mean_actions, s.rows);
-  fmt::print("transitions  {}; {} to {} per row, {:.4g} on average; density {:.3g}\n",
+  PrintPlain("transitions  {}; {} to {} per row, {:.4g} on average; density {:.3g}\n",
              s.transitions, s.least_transitions, s.most_transitions, s.mean_transitions, s.density);
-  fmt::print("moves        {}, {:.3g}% of the rows may stay in their state\n",
+  PrintPlain("moves        {}, {:.3g}% of the rows may stay in their state\n",
              s.deterministic ? "deterministic" : "random", 100 * s.self_loop_share);
-  fmt::print("components   {} strongly connected, the largest with {} states; {} closed\n",
+  PrintPlain("components   {} strongly connected, the largest with {} states; {} closed\n",
              s.components, s.largest_component, s.closed_components);
-  fmt::print("rewards      {:.6g} to {:.6g}\n", s.least_reward, s.most_reward);
-  fmt::print("discount     {}\n",
+  PrintPlain("rewards      {:.6g} to {:.6g}\n", s.least_reward, s.most_reward);
+  PrintPlain("discount     {}\n",
              discount ? fmt::format("{}", *discount) : "none in the file: solve needs --discount");
-  fmt::print("memory       {}\n", Bytes(s.bytes));
-  fmt::print("sweep        {:.3g} ms with {} {}, {:.3g} GB/s\n", 1e3 * sweep.seconds, flags.threads,
+  PrintPlain("memory       {}\n", Bytes(s.bytes));
+  PrintPlain("sweep        {:.3g} ms with {} {}, {:.3g} GB/s\n", 1e3 * sweep.seconds, flags.threads,
              flags.threads == 1 ? "thread" : "threads", 1e-9 * sweep.bytes_per_second);
   if (!reading.loaded.dropped.empty()) {
-    fmt::print("not read     {}\n", Listed(reading.loaded.dropped));
+    PrintPlain("not read     {}\n", Listed(reading.loaded.dropped));
   }
 }
 

@@ -45,10 +45,10 @@ class CommandMdp : public testing::Test {
     return Json::parse(out);
   }
 
-  // Bad input that leaves nothing behind.
-  std::string Refused(Arguments arguments) const {
+  // What is wrong leaves nothing behind.
+  std::string Refused(Arguments arguments, int exit_code = 2) const {
     arguments.insert(arguments.begin(), "mdp");
-    const std::string message = ExpectError(Stableaa(arguments), 2);
+    const std::string message = ExpectError(Stableaa(arguments), exit_code);
     EXPECT_TRUE(std::filesystem::is_empty(directory_)) << message;
     return message;
   }
@@ -135,7 +135,7 @@ TEST_F(CommandMdp, BadOptionsOfGeneratorsAreErrors) {
   EXPECT_NE(Refused({"generate", "chain", "--discount", "1", "-o", out}).find("--discount"),
             std::string::npos);
   EXPECT_NE(Refused({"generate", "chain", "-o", Path("x.txt")}).find(".drn"), std::string::npos);
-  EXPECT_NE(Refused({"generate", "chain", "-o", Path("no/x.drn")}), "");
+  EXPECT_NE(Refused({"generate", "chain", "-o", Path("no/x.drn")}, 1), "");
   EXPECT_NE(Refused({"generate", "chain"}).find("--out"), std::string::npos);
   EXPECT_NE(Refused({"generate", "-o", out}).find("KIND"), std::string::npos);
 }
@@ -186,7 +186,7 @@ TEST_F(CommandMdp, BadFilesOfConvertAreErrors) {
   EXPECT_NE(Refused({"convert", Path("none.drn"), Path("b.bin")}).find("none.drn"),
             std::string::npos);
   EXPECT_NE(Refused({"convert", Path("none.drn"), Path("b.txt")}).find("b.txt"), std::string::npos);
-  EXPECT_NE(Refused({"convert", Path("none.drn"), Path("no/b.bin")}).find("no/b.bin"),
+  EXPECT_NE(Refused({"convert", Path("none.drn"), Path("no/b.bin")}, 1).find("no/b.bin"),
             std::string::npos);
   EXPECT_NE(Refused({"convert", Path("none.drn")}).find("OUT"), std::string::npos);
   EXPECT_NE(Refused({"convert", Path("none.drn"), Path("b.bin"), "--discount", "1"}), "");

@@ -16,6 +16,8 @@
 #include "stableaa/base/interrupt.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/cli/agent_flags.h"
+#include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/env/terminal_view.h"
 #include "stableaa/env/video.h"
@@ -28,7 +30,7 @@ namespace {
 
 struct PlayFlags {
   AgentFlags agent;
-  std::optional<std::string> video;
+  std::optional<std::string> gif, video;
   bool terminal = false;
   std::optional<std::int64_t> steps;
 };
@@ -37,29 +39,32 @@ struct PlayFlags {
 // an error before any work.
 class Screens {
  public:
-  Screens(const EnvironmentSpec& spec, const std::optional<std::string>& video, bool terminal)
+  Screens(const EnvironmentSpec& spec, const PlayFlags& flags, bool terminal)
       : spec_(spec), picture_(spec) {
-    if (video) {
-      video_.emplace(*video, VideoOptions{.frames_per_second = spec.frames_per_second, .scale = 1});
-    }
+    const VideoOptions video{.frames_per_second = spec.frames_per_second, .scale = 1};
+    if (flags.gif) videos_.push_back(std::make_unique<VideoWriter>(*flags.gif, video));
+    if (flags.video) videos_.push_back(std::make_unique<VideoWriter>(*flags.video, video));
     if (terminal) {
       view_.emplace(stdout, TerminalViewOptions{.frames_per_second = spec.frames_per_second});
     }
   }
 
   void Show(const EvaluationStep& step) {
-    if (video_) video_->Add(picture_.Draw(step));
+    if (!videos_.empty()) {
+      const Picture& picture = picture_.Draw(step);
+      for (const auto& video : videos_) video->Add(picture);
+    }
     if (view_) view_->Show(*step.frame, ValueLines(spec_, step));
   }
 
   void Finish() {
-    if (video_) video_->Finish();
+    for (const auto& video : videos_) video->Finish();
   }
 
  private:
   const EnvironmentSpec spec_;
   ValuePicture picture_;
-  std::optional<VideoWriter> video_;
+  std::vector<std::unique_ptr<VideoWriter>> videos_;
   std::optional<TerminalView> view_;
 };
 
@@ -113,19 +118,21 @@ void Play(const PlayFlags& flags, const SavedAgent& agent, bool terminal, Enviro
 }
 
 void RunPlay(const PlayFlags& flags) {
-  const bool terminal = flags.terminal || (!flags.video && ::isatty(STDOUT_FILENO) == 1);
-  if (!terminal && !flags.video) {
+  CheckEnding(flags.gif, "--gif", ".gif");
+  const bool writes = flags.gif || flags.video;
+  const bool terminal = flags.terminal || (!writes && ::isatty(STDOUT_FILENO) == 1);
+  if (!terminal && !writes) {
     throw BadInput(
-        "there is nothing to show the games on: give --video FILE.mp4 (or .gif), or run it in a "
-        "terminal");
+        "there is nothing to show the games on: give --video FILE.mp4 or --gif FILE.gif, or run it "
+        "in a terminal");
   }
-  const SavedAgent agent = flags.agent.Load(SavedAgentSource::Weights::kBestIfThere);
+  const SavedAgent agent = flags.agent.Load();
   const auto environment = agent.MakeEnvironment(1, /*render=*/true);
-  Screens screens(environment->spec(), flags.video, terminal);
+  Screens screens(environment->spec(), flags, terminal);
   Scores scores;
   Play(flags, agent, terminal, *environment, screens, scores);
   screens.Finish();
-  fmt::print("{}, weights {}\n", environment->spec().id, agent.weights_file().string());
+  PrintPlain("{}, weights {}\n", environment->spec().id, agent.WeightsText());
   scores.Print();
 }
 
@@ -135,19 +142,23 @@ void AddPlayCommand(CLI::App& program) {
   auto flags = std::make_shared<PlayFlags>();
   CLI::App* play =
       program.add_subcommand("play", "Watch a trained agent and the values it gives its actions");
-  flags->agent.AddTo(*play, "best if there are, else latest", "1");
-  play->add_option("--video", flags->video,
-                   "Video of all steps, with a bar for the value of each action (needs ffmpeg)")
+  flags->agent.AddTo(*play, "1");
+  play->add_option("--gif", flags->gif,
+                   "Animated picture of all steps, with a bar for the value of each action (needs "
+                   "ffmpeg)")
+      ->type_name("FILE.gif");
+  play->add_option("--video", flags->video, "Video of all steps, likewise")
       ->type_name("FILE.mp4|FILE.gif");
   play->add_flag("--terminal", flags->terminal,
-                 "Watch in the terminal, at the usual speed (default without --video)");
+                 "Watch in the terminal, at the usual speed (default without --gif and --video)");
   play->add_option("--steps", flags->steps, "Stop after N steps (default: when the games are over)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))
+      ->transform(WholeBetween(1, std::uint64_t{1} << 40))
       ->type_name("N in [1, 2^40]");
   play->footer(
       "Actions are random with probability eval.epsilon of the run; --set eval.epsilon=0 for "
       "none.\n"
-      "Example: stableaa play runs/minatar-breakout-stable-aa-1 --video breakout.mp4\n");
+      "Examples: stableaa play runs/minatar-breakout-stable-aa-1 --video breakout.mp4\n"
+      "          stableaa play runs/minatar-breakout-stable-aa-1 --weights best --gif best.gif\n");
   play->callback([flags] { RunPlay(*flags); });
 }
 

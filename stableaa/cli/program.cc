@@ -1,6 +1,9 @@
 #include "stableaa/cli/program.h"
+#include "stableaa/cli/json_text.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -38,7 +41,7 @@ void PrintVersion(bool json) {
                                            {"version", LibraryVersion()},
                                            {"compiler", CompilerName()},
                                            {"machine", MachineName()}};
-    fmt::print("{}\n", object.dump());
+    fmt::print("{}\n", JsonText(object));
   } else {
     fmt::print("stableaa {}\n", LibraryVersion());
   }
@@ -77,7 +80,8 @@ int Run(int argc, char** argv) {
   CLI::App program("Anderson-accelerated reinforcement learning and fixed-point iteration.",
                    "stableaa");
   program.footer(
-      "Exit codes: 0 done, 1 the work failed, 2 bad input or usage.\n"
+      "Exit codes: 0 done; 1 the work failed, also where an output cannot be written or a program\n"
+      "that the work needs (gnuplot, ffmpeg, python) is missing; 2 bad input or usage.\n"
       "Example: stableaa train --preset stable-aa --env minatar/breakout\n");
   bool version = false;
   bool json = false;
@@ -104,8 +108,11 @@ int Run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return program.exit(error);  // --help
-    return Fail(2, UsageMessage(program, error, argc, argv));
+    const bool is_help = error.get_exit_code() == 0;
+    if (!is_help) return Fail(2, UsageMessage(program, error, argc, argv));
+    // CLI11 answers --help before it looks at what it does not know.
+    if (program.remaining_size(true) == 0) return program.exit(error);
+    return Fail(2, UsageMessage(program, CLI::ExtrasError(program.remaining(true)), argc, argv));
   }
   if (version) {
     PrintVersion(json);
@@ -115,11 +122,37 @@ int Run(int argc, char** argv) {
   return 0;
 }
 
+void PrepareSignals() {
+  // Where it was ignored, as under some supervisors, nobody would learn how child processes ended.
+  std::signal(SIGCHLD, SIG_DFL);
+  // A limit on the size of files is then an error of writing, as a full disk is: told in words, and
+  // what was half written goes away.
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+// A number of 0, 1 and 2 that the caller has closed would go to the next file that is opened, and
+// messages into that. What stands there now can neither be read nor written, as before.
+void OccupyStandardDescriptors() {
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(standard, F_GETFD) >= 0) continue;
+    [[maybe_unused]] const int placed =
+        ::open("/dev/null", standard == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest free
+  }
+}
+
+// fmt::print throws what the system says, as threads and directories do.
+int FailAsTheSystemSays(const std::system_error& error) {
+  if (std::ferror(stdout) != 0) {
+    return Fail(1, SystemError("cannot write the output", error.code().value()).what());
+  }
+  return Fail(1, error.what());
+}
+
 }  // namespace
 
 int RunProgram(int argc, char** argv) {
-  // Where it was ignored, as under some supervisors, nobody would learn how child processes ended.
-  std::signal(SIGCHLD, SIG_DFL);
+  PrepareSignals();
+  OccupyStandardDescriptors();
   try {
     const int exit_code = Run(argc, argv);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -128,8 +161,8 @@ int RunProgram(int argc, char** argv) {
     return exit_code;
   } catch (const Error& error) {
     return Fail(error.exit_code(), error.what());
-  } catch (const std::system_error& error) {  // of fmt::print, where stdout takes no more
-    return Fail(1, SystemError("cannot write the output", error.code().value()).what());
+  } catch (const std::system_error& error) {
+    return FailAsTheSystemSays(error);
   } catch (const std::bad_alloc&) {
     return Fail(1, "out of memory");
   } catch (const std::exception& error) {

@@ -9,7 +9,8 @@ class App;
 
 namespace stableaa {
 
-// Runs the program and returns its exit code: 0 done, 1 the work failed, 2 bad input or usage.
+// Runs the program and returns its exit code: 0 done; 1 the work failed, which includes outputs
+// that cannot be written and missing programs (gnuplot, ffmpeg, python); 2 bad input or usage.
 // Results go to stdout; an error is one line on stderr, "stableaa: error: …".
 int RunProgram(int argc, char** argv);
 

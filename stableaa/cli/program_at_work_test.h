@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "stableaa/base/process_test.h"
 #include "stableaa/cli/run_program_test.h"
 
 namespace stableaa {
@@ -98,6 +99,13 @@ class ProgramAtWork {
       if (word == "SigCgt:" && status >> std::hex >> caught) return (caught >> (SIGINT - 1)) % 2;
     }
     return false;
+  }
+
+  // Whether it waits for something, as for a tool that it started.
+  bool IsAsleep() const {
+    const std::string text = ProcessFile(program_, "stat");
+    const std::size_t name_end = text.rfind(')');
+    return name_end != std::string::npos && text.compare(name_end, 3, ") S") == 0;
   }
 
   // Waits until the condition holds or the program has ended, and for a minute at most. True: it

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stableaa/base/csv_cells.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/interrupt.h"
 #include "stableaa/base/log.h"
@@ -24,11 +25,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kLongestReason = 500;
+
 struct ReportFlags {
   std::vector<std::string> directories;
   std::string out = "report";
   std::string title;
-  std::vector<std::string> thresholds, attachments;
+  std::vector<std::string> thresholds, attachments, only, labels;
   bool json = false;
 };
 
@@ -55,6 +58,17 @@ ReportOptions Options(const ReportFlags& flags) {
     }
     options.comparison.thresholds[env] = *number;
   }
+  for (const std::string& filter : flags.only) {
+    const std::size_t at = filter.find('=');  // values may have more of these
+    if (at == std::string::npos || at == 0) {
+      throw BadInput(fmt::format("--only: expected KEY=VALUE, found '{}'", Shorten(filter)));
+    }
+    options.only.push_back({.key = filter.substr(0, at), .value = filter.substr(at + 1)});
+  }
+  for (const std::string& label : flags.labels) {
+    Split(label, "--label", "VARIANT=TEXT");
+    options.comparison.labels.push_back(label);
+  }
   for (const std::string& attachment : flags.attachments) {
     const auto [caption, file] = Split(attachment, "--attach", "CAPTION=FILE");
     options.attachments.push_back({.caption = caption, .file = file});
@@ -75,12 +89,13 @@ Json EstimateJson(const Estimate& estimate) {
           {"interval", IntervalJson(estimate.interval)}};
 }
 
-Json VariantJson(const VariantRuns& runs, const Comparison& comparison) {
+Json VariantJson(const VariantRuns& runs, std::int64_t step) {
   Json seeds = Json::array();
   for (const ComparedRun& run : runs.runs) seeds.push_back(run.record->options.train.seed);
   const MedianEstimate steps = MedianOf({runs.Values(&ComparedRun::steps_to_threshold)});
-  return {{"variant", comparison.variants[runs.variant].Label()},
+  return {{"variant", runs.label},
           {"runs", runs.runs.size()},
+          {"carried_forward", runs.CarriedAt(step)},
           {"seeds", seeds},
           {"final", EstimateJson(EstimateOf({runs.Values(&ComparedRun::final)}))},
           {"best", EstimateJson(EstimateOf({runs.Values(&ComparedRun::best)}))},
@@ -90,21 +105,22 @@ Json VariantJson(const VariantRuns& runs, const Comparison& comparison) {
 }
 
 void PrintJson(const ReportSummary& summary) {
-  Json object = {{"page", summary.page.string()},
-                 {"runs", summary.records.size()},
-                 {"left_out", Json::array()},
-                 {"failed", Json::array()},
-                 {"environments", Json::array()}};
+  Json object = {{"page", summary.page.string()},    {"runs", summary.records.size()},
+                 {"left_out", Json::array()},        {"failed", Json::array()},
+                 {"missing_figures", Json::array()}, {"environments", Json::array()}};
   for (const LeftOutRun& run : summary.comparison.left_out) {
     object["left_out"].push_back({{"directory", run.record->directory.string()}, {"why", run.why}});
   }
   for (const FailedRun& run : summary.failed) {
     object["failed"].push_back({{"directory", run.directory}, {"why", run.why}});
   }
+  for (const MissingFigure& figure : summary.missing) {
+    object["missing_figures"].push_back({{"name", figure.name}, {"why", figure.why}});
+  }
   for (const EnvironmentResults& results : summary.comparison.environments) {
     Json variants = Json::array();
     for (const VariantRuns& runs : results.variants) {
-      variants.push_back(VariantJson(runs, summary.comparison));
+      variants.push_back(VariantJson(runs, results.steps.back()));
     }
     object["environments"].push_back({{"env", results.env},
                                       {"step", results.steps.back()},
@@ -114,28 +130,42 @@ void PrintJson(const ReportSummary& summary) {
   fmt::print("{}\n", JsonText(object));
 }
 
+std::string RunsText(const VariantRuns& runs, std::int64_t step) {
+  const std::size_t carried = runs.CarriedAt(step);
+  return fmt::format("{} run{}{}", runs.runs.size(), runs.runs.size() == 1 ? "" : "s",
+                     carried == 0 ? "" : fmt::format(", {} carried forward", carried));
+}
+
 void PrintTable(const ReportSummary& summary) {
   std::size_t widest = 7;
-  for (const Variant& variant : summary.comparison.variants) {
-    widest = std::max(widest, variant.Label().size());
+  bool any_carried = false;
+  for (const EnvironmentResults& results : summary.comparison.environments) {
+    for (const VariantRuns& runs : results.variants) {
+      widest = std::max(widest, runs.label.size());
+      any_carried |= runs.CarriedAt(results.steps.back()) > 0;
+    }
   }
   for (const EnvironmentResults& results : summary.comparison.environments) {
     fmt::print("{}, step {}\n", results.env, results.steps.back());
     for (const VariantRuns& runs : results.variants) {
       const Estimate final = EstimateOf({runs.Values(&ComparedRun::final)});
-      fmt::print("  {:<{}}  {:>9}", summary.comparison.variants[runs.variant].Label(), widest,
-                 ShownNumber(final.iqm));
+      fmt::print("  {:<{}}  {:>9}", runs.label, widest, ShownNumber(final.iqm));
       if (final.interval) {
         fmt::print("  [{}, {}]", ShownNumber(final.interval->low),
                    ShownNumber(final.interval->high));
       }
-      fmt::print("  {} run{}\n", final.runs, final.runs == 1 ? "" : "s");
+      fmt::print("  {}\n", RunsText(runs, results.steps.back()));
     }
   }
   if (!summary.comparison.environments.empty()) {
     fmt::print("Final scores: IQM of the last tenth of evaluations, 95 % bootstrap interval.\n");
   }
-  fmt::print("{}\n", summary.page.string());
+  if (any_carried) {
+    fmt::print(
+        "Carried forward: runs that ended at the suite's stop.eval_return, by their last "
+        "evaluation.\n");
+  }
+  fmt::print("{}\n", Shorten(summary.page.string(), std::string::npos));
 }
 
 void RunReport(const ReportFlags& flags) {
@@ -147,13 +177,23 @@ void RunReport(const ReportFlags& flags) {
     progress.Set(done);
   });
   for (const FailedRun& run : summary.failed) {
-    LogWarning(fmt::format("{}: {}", run.directory, run.why));
+    LogWarning(fmt::format("{}: {}", ShownPath(run.directory), Shorten(run.why, kLongestReason)));
+  }
+  for (const LeftOutRun& run : summary.comparison.left_out) {
+    if (run.record->EvaluationFault().empty()) continue;
+    LogWarning(fmt::format("{}: {}", ShownPath(run.record->directory), run.why));
   }
   if (!summary.comparison.left_out.empty()) {
     LogInfo(fmt::format("{} of {} runs left out; the page says why",
                         summary.comparison.left_out.size(), summary.records.size()));
   }
   flags.json ? PrintJson(summary) : PrintTable(summary);
+  if (summary.missing.empty()) return;
+  for (const MissingFigure& figure : summary.missing) {
+    LogWarning(fmt::format("no figure {}: {}", figure.name, figure.why));
+  }
+  throw WorkFailed(fmt::format("{} of {} figures could not be drawn; the page goes without",
+                               summary.missing.size(), summary.missing.size() + summary.figures));
 }
 
 }  // namespace
@@ -174,9 +214,24 @@ void AddReportCommand(CLI::App& program) {
       ->type_name("TEXT");
   report
       ->add_option("--threshold", flags->thresholds,
-                   "Return that 'steps to' asks for, by environment (default: a person's score "
-                   "for Atari, 475 for CartPole, else 3/4 of the best variant's)")
+                   "Return that 'steps to' asks for, by environment (default: stop.eval_return of "
+                   "the suite, a person's score for Atari, 475 for CartPole, else 3/4 of the best "
+                   "variant's)")
       ->type_name("ENV=RETURN")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  report
+      ->add_option("--only", flags->only,
+                   "Only runs with this value of a configuration key, or of env, preset, seed; "
+                   "several values of one key are alternatives, several keys must all hold")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  report
+      ->add_option("--label", flags->labels,
+                   "What a variant, by its label, or all of a preset is called in figures and "
+                   "tables")
+      ->type_name("VARIANT=TEXT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   report
@@ -188,8 +243,11 @@ void AddReportCommand(CLI::App& program) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   report->add_flag("--json", flags->json, "The scores as a JSON object");
   report->footer(
-      "Needs gnuplot. Runs are grouped by environment and by the keys in which they differ.\n"
-      "Example: stableaa report runs/figure1 --out report\n");
+      "Needs gnuplot. Runs are grouped by environment, and there by the keys in which they "
+      "differ.\n"
+      "If a figure cannot be drawn the page goes without it, and the exit code is 1.\n"
+      "Example: stableaa report runs/figure1 --out report\n"
+      "         stableaa report runs/figure1 --out report --only preset=raa --label \"raa=RAA\"\n");
   report->callback([flags] { RunReport(*flags); });
 }
 

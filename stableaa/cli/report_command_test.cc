@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "stableaa/base/config.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
+#include "stableaa/rl/run_options.h"
 #include "stableaa/rl/run_results_test.h"
 
 namespace stableaa {
@@ -43,8 +45,8 @@ TEST(FullReportCommand, ComparesRunsAndPrintsWhereThePageIs) {
       Stableaa({"report", folder / "runs/a1", folder / "runs/a2", folder / "runs/b1", "--out", out,
                 "--json", "--threshold", "classic/cartpole=1"})
           .out);
-  EXPECT_EQ(Fields(json),
-            (std::set<std::string>{"page", "runs", "left_out", "failed", "environments"}));
+  EXPECT_EQ(Fields(json), (std::set<std::string>{"page", "runs", "left_out", "failed",
+                                                 "missing_figures", "environments"}));
   EXPECT_EQ(json["runs"], 3);
   const auto& environment = json["environments"][0];
   EXPECT_EQ(environment["env"], "classic/cartpole");
@@ -78,7 +80,135 @@ TEST(ReportCommand, RefusesWhatMakesNoSense) {
   for (const char* const attachment : {"clip.gif", "=clip.gif", "clip="}) {
     ExpectError(Stableaa({"report", missing, "--attach", attachment}), 2);
   }
+  for (const char* const filter : {"preset", "=dqn"}) {
+    ExpectError(Stableaa({"report", missing, "--only", filter}), 2);
+  }
+  for (const char* const label : {"dqn", "=x", "dqn="}) {
+    ExpectError(Stableaa({"report", missing, "--label", label}), 2);
+  }
   EXPECT_FALSE(fs::exists(folder / "r"));
+}
+
+// A run as a trainer leaves it.
+void WriteRun(const fs::path& directory, const std::string& preset, std::uint64_t seed,
+              const std::string& metrics) {
+  RunOptions options;
+  Config config;
+  Describe(config, options);
+  LoadPreset(config, "classic/cartpole", "dqn");
+  options.train.preset = preset;
+  options.train.seed = seed;
+  options.train.steps = 2000;
+  fs::create_directories(directory);
+  WriteContent(directory / "config.toml", ToToml(options));
+  WriteContent(directory / "metrics.csv", metrics);
+}
+
+constexpr const char* kMetrics = "step,eval_return_mean\n1000,20\n2000,30\n";
+
+TEST(FullReportCommand, CarriesRunsOfASweepForwardThatReachedItsReturn) {
+  const TemporaryFolder folder;
+  // Every evaluation is enough, so each run ends at its first one.
+  WriteContent(folder / "suite.toml",
+               "env = \"classic/cartpole\"\nseeds = 2\n"
+               "[stop]\nsteps = 400\neval_return = 1\n"
+               "[set]\nreplay.start = 50\neval.interval_steps = 100\neval.episodes = 2\n"
+               "train.log_interval_steps = 50\n"
+               "[axes]\npreset = [\"dqn\", \"raa\"]\n");
+  const Outcome sweep = Stableaa(
+      {"sweep", folder / "suite.toml", "--jobs", "1", "--no-estimate", "--out", folder / "runs"});
+  ASSERT_EQ(sweep.exit_code, 0) << sweep.err;
+  const Arguments report = {"report", folder / "runs", "--out", folder / "report"};
+  const auto json = nlohmann::json::parse(Stableaa(report + Arguments{"--json"}).out);
+  const auto& results = json["environments"][0];
+  EXPECT_EQ(results["step"], 400);
+  EXPECT_EQ(results["threshold"], 1);
+  for (const auto& variant : results["variants"]) {
+    EXPECT_EQ(variant["runs"], 2);
+    EXPECT_EQ(variant["carried_forward"], 2);
+    EXPECT_EQ(variant["steps_to_threshold"]["median"], 100);
+  }
+  ExpectWords(Stableaa(report).out, {"2 runs, 2 carried forward", "Carried forward: runs that"});
+}
+
+TEST(FullReportCommand, SaysWhichFiltersAndLabelsThereAre) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "runs/a", "dqn", 1, kMetrics);
+  WriteRun(folder / "runs/b", "raa", 1, kMetrics);
+  const Arguments report = {"report", folder / "runs", "--out", folder / "report"};
+  ExpectWords(ExpectError(Stableaa(report + Arguments{"--only", "preset=c51"}), 2),
+              {"no run has train.preset = \"c51\"", "one of \"dqn\", \"raa\""});
+  ExpectWords(ExpectError(Stableaa(report + Arguments{"--only", "agent.etaa=1"}), 2),
+              {"no run has a key 'agent.etaa'", "did you mean 'agent.eta'?"});
+  ExpectWords(ExpectError(Stableaa(report + Arguments{"--label", "c51=x"}), 2),
+              {"a label for 'c51', expected one of 'dqn', 'raa'"});
+  EXPECT_FALSE(fs::exists(folder / "report"));
+  const Outcome outcome =
+      Stableaa(report + Arguments{"--only", "preset=raa", "--label", "raa=Regularised AA"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  ExpectWords(outcome.out, {"  Regularised AA "});
+  EXPECT_EQ(outcome.out.find("dqn"), std::string::npos) << outcome.out;
+}
+
+// Names from files: a terminal must not obey them.
+TEST(FullReportCommand, PrintsNoControlCharacters) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "runs/a", "x\x1b]0;evil\x07", 1, kMetrics);
+  WriteRun(folder / "runs/b\x1b[2J", "dqn", 1, "step,\x1b[31m\n1,x\n");
+  WriteContent(folder / "runs/sweep.json",
+               R"({"runs": [{"name": "c", "status": "failed", "message": "no \u001b[31mroom"}]})");
+  const Outcome outcome = Stableaa({"report", folder / "runs", "--out", folder / "report"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const std::string& text : {outcome.out, outcome.err}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+    EXPECT_EQ(text.find('\x07'), std::string::npos) << text;
+  }
+  ExpectWords(outcome.out, {"x\\u001B]0;evil\\u0007"});
+  ExpectWords(outcome.err, {"b\\u001B[2J", "no \\u001B[31mroom"});
+}
+
+TEST(FullReportCommand, WarnsOfEvaluationsThatAreNoNumbers) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "runs/a", "dqn", 1, kMetrics);
+  WriteRun(folder / "runs/b", "dqn", 2, "step,eval_return_mean\n1000,nan\n2000,30\n");
+  const Outcome outcome = Stableaa({"report", folder / "runs", "--out", folder / "report"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  ExpectWords(outcome.err, {"runs/b: 1 of 2 evaluations are no finite numbers, the first in step "
+                            "1000",
+                            "1 of 2 runs left out"});
+}
+
+// gnuplot as it is where a font or a terminal is broken: all is well, it says, and nothing is
+// there.
+TEST(FullReportCommand, FailsIfAFigureIsNotDrawn) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "runs/a", "dqn", 1, kMetrics);
+  const fs::path gnuplot = folder / "bin/gnuplot";
+  fs::create_directories(folder / "bin");
+  const std::string path = std::getenv("PATH");
+  // The first picture is the program's trial whether there is a gnuplot that draws.
+  const std::string tried = folder / "tried";
+  WriteContent(gnuplot, "#!/bin/sh\nif [ -e " + tried + " ]; then cat > /dev/null; exit; fi\n: > " +
+                            tried + "\nPATH='" + path + "' exec gnuplot \"$@\"\n");
+  fs::permissions(gnuplot, fs::perms::owner_all);
+  const Outcome outcome =
+      RunCommand({"env", "PATH=" + (folder / "bin").string() + ":" + path, STABLEAA_PROGRAM_PATH,
+                  "report", folder / "runs", "--out", folder / "report"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  ExpectWords(outcome.err, {"warning: no figure curve-mean-classic-cartpole: ",
+                            "error: 1 of 1 figures could not be drawn; the page goes without"});
+  ExpectWords(FileContent(folder / "report/index.html"),
+              {"The figure curve-mean-classic-cartpole is missing", "<section id=\"scores\""});
+  EXPECT_TRUE(fs::is_empty(folder / "report/figures"));
+}
+
+TEST(FullReportCommand, FailsIfThePageCannotBeWritten) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "runs/a", "dqn", 1, kMetrics);
+  WriteContent(folder / "file", "");
+  const std::string message =
+      ExpectError(Stableaa({"report", folder / "runs", "--out", folder / "file" / "report"}), 1);
+  ExpectWords(message, {"cannot make ", "Not a directory"});
 }
 
 // No errors in the console, all figures visible, not wider than a phone, light and dark.

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -28,6 +29,14 @@ struct Outcome {
   double seconds = 0;
 };
 
+// Where the tests are run without some of 0, 1 and 2, the files that take a command's output would
+// get these numbers, and overwrite each other in the new process. Before any test.
+inline const bool kStandardStreamsAreOpen = [] {
+  int fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
+  return fd >= 0 && close(fd) == 0;
+}();
+
 inline std::string Content(std::FILE* file) {
   std::rewind(file);
   std::string text;
@@ -35,8 +44,10 @@ inline std::string Content(std::FILE* file) {
   return text;
 }
 
-// `sink` is a file to take stdout instead of Outcome::out; "-" closes it.
-inline Outcome RunCommand(Arguments command, const std::string& sink = "") {
+// `sink` is a file to take stdout instead of Outcome::out; "-" closes it. `prepare` is called in
+// the new process before it becomes the command: limits, environment, directory.
+inline Outcome RunCommand(Arguments command, const std::string& sink = "",
+                          const std::function<void()>& prepare = {}) {
   std::vector<char*> argv;
   for (std::string& argument : command) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -48,6 +59,7 @@ inline Outcome RunCommand(Arguments command, const std::string& sink = "") {
     dup2(sink.empty() || sink == "-" ? fileno(out) : open(sink.c_str(), O_WRONLY), STDOUT_FILENO);
     if (sink == "-") close(STDOUT_FILENO);
     dup2(fileno(err), STDERR_FILENO);
+    if (prepare) prepare();
     execvp(argv[0], argv.data());
     _exit(127);
   }
@@ -55,7 +67,7 @@ inline Outcome RunCommand(Arguments command, const std::string& sink = "") {
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  Outcome outcome{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+  Outcome outcome{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
                   .out = Content(out),
                   .err = Content(err),
                   .seconds = elapsed.count()};
@@ -67,6 +79,11 @@ inline Outcome RunCommand(Arguments command, const std::string& sink = "") {
 inline Outcome Stableaa(Arguments arguments, const std::string& sink = "") {
   arguments.insert(arguments.begin(), STABLEAA_PROGRAM_PATH);
   return RunCommand(std::move(arguments), sink);
+}
+
+inline Outcome StableaaPrepared(const std::function<void()>& prepare, Arguments arguments) {
+  arguments.insert(arguments.begin(), STABLEAA_PROGRAM_PATH);
+  return RunCommand(std::move(arguments), "", prepare);
 }
 
 inline std::vector<std::string> Lines(const std::string& text) {

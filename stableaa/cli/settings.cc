@@ -1,28 +1,104 @@
 #include "stableaa/cli/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string_view>
+
+#include "stableaa/base/error.h"
+#include "stableaa/base/log.h"
+#include "stableaa/base/plain_text.h"
 
 namespace stableaa {
 namespace {
 
-void ApplySources(const SettingsFlags& flags, Config& config) {
-  if (flags.config_file) config.LoadFile(*flags.config_file);
-  for (const std::string& assignment : flags.overrides) config.Set(assignment);
+// "anderson." of "anderson.memory".
+std::string TableOf(const std::string& key) { return key.substr(0, key.find('.')) + '.'; }
+
+// Whether `key`, or the table of this name, is `wanted` or lies in that table.
+bool IsIn(const std::string& key, const std::string& wanted) {
+  return key == wanted || (wanted.ends_with('.') && (key + '.').starts_with(wanted)) ||
+         wanted.empty();
 }
 
-// The value that --config or --set gives to a key, if any.
-std::string Given(const SettingsFlags& flags, const std::string& key,
-                  std::string TrainOptions::*member) {
+bool IsInAny(const std::string& key, const std::vector<std::string>& wanted) {
+  return std::ranges::any_of(wanted, [&](const std::string& one) { return IsIn(key, one); });
+}
+
+// A key, a member of a free-form table, or a table of keys.
+bool Exists(const std::string& key) {
+  static const std::vector<ConfigKey> kKeys = [] {
+    Settings settings;
+    Config config;
+    Describe(config, settings);
+    return config.Keys();
+  }();
+  return std::ranges::any_of(kKeys, [&](const ConfigKey& known) {
+    return key == known.key || known.key.starts_with(key + '.') ||
+           (known.type == "table" && key.starts_with(known.key + '.'));
+  });
+}
+
+// Who else uses keys of this table.
+std::string UsersOf(const std::string& table) {
+  if (table == "anderson.") return "'solve', 'bench anderson' and 'bench solve'";
+  if (table == "env.") return "'train', 'env rollout' and others that play";
+  if (table == "optimizer.") return "'train' and 'bench nn'";
+  return "'train'";
+}
+
+std::string WhyUnused(const std::string& key, const KeyUse& use) {
+  for (const KeyUse::Exception& exception : use.except) {
+    if (IsInAny(key, exception.keys)) return exception.why;
+  }
+  const std::string table = TableOf(key);
+  return fmt::format("keys {}* are for {}", table, UsersOf(table));
+}
+
+bool Uses(const KeyUse& use, const std::string& key) {
+  if (std::ranges::find(use.used, key) != use.used.end()) return true;
+  const bool excepted = std::ranges::any_of(
+      use.except, [&](const KeyUse::Exception& exception) { return IsInAny(key, exception.keys); });
+  return IsInAny(key, use.used) && !excepted;
+}
+
+std::vector<ConfigSource> ReadSources(const SettingsFlags& flags) {
+  std::vector<ConfigSource> sources;
+  if (flags.config_file) sources.push_back(ConfigSource::FromFile(*flags.config_file));
+  for (const std::string& assignment : flags.overrides) {
+    sources.push_back(ConfigSource::FromOverride(assignment));
+  }
+  return sources;
+}
+
+// What the sources say, by themselves: a first look that also finds what is wrong in them.
+RunChoice ChoiceOf(const std::vector<ConfigSource>& sources) {
   Settings settings;
   Config config;
   Describe(config, settings);
-  ApplySources(flags, config);
-  for (const ConfigKey& entry : config.Keys()) {
-    if (entry.key == key && entry.origin != "default") return settings.run.train.*member;
+  for (const ConfigSource& source : sources) config.Apply(source);
+  RunChoice choice;
+  for (const ConfigKey& key : config.Keys()) {
+    if (key.origin == "default") continue;
+    if (key.key == "train.env") choice.env = settings.run.train.env;
+    if (key.key == "train.preset") choice.preset = settings.run.train.preset;
   }
-  return "";
+  return choice;
+}
+
+std::string FirstOf(const std::optional<std::string>& flag, const std::string& given,
+                    const std::string& otherwise) {
+  if (flag) return *flag;
+  return given.empty() ? otherwise : given;
+}
+
+// "train", "bench anderson".
+std::string NameOf(const CLI::App& command) {
+  const CLI::App* const parent = command.get_parent();
+  const bool is_nested = parent != nullptr && parent->get_parent() != nullptr;
+  return (is_nested ? NameOf(*parent) + ' ' : std::string()) + command.get_name();
 }
 
 }  // namespace
@@ -32,10 +108,49 @@ void Describe(Config& config, Settings& settings) {
   Describe(config, settings.anderson);
 }
 
-void SettingsFlags::AddTo(CLI::App& command) {
-  command.add_option("--config", config_file, "TOML file with values for configuration keys")
+KeyUse KeyUse::Runs() {
+  KeyUse use;
+  for (const ConfigKey& key : AllKeys({})) {
+    const std::string table = TableOf(key.key);
+    if (std::ranges::find(use.used, table) == use.used.end()) use.used.push_back(table);
+  }
+  return use;
+}
+
+void RequireUse(const ConfigSource& source, const std::string& command, const KeyUse& use) {
+  for (const ConfigSource::Mention& mention : source.Mentions()) {
+    if (Uses(use, mention.key) || !Exists(mention.key)) continue;
+    throw BadInput(fmt::format("{}: '{}' has no use for {}: {}", mention.place, command,
+                               Shorten(mention.key), WhyUnused(mention.key, use)));
+  }
+}
+
+void WarnOfIdleKeys(const std::vector<ConfigKey>& before, const Config& config,
+                    const std::vector<IdleKey>& idle) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // and their keys
+  const std::vector<ConfigKey> now = config.Keys();
+  for (const IdleKey& one : idle) {
+    const auto key = std::ranges::find(now, one.key, &ConfigKey::key);
+    const auto former = std::ranges::find(before, one.key, &ConfigKey::key);
+    if (key == now.end() || key->origin == former->origin) continue;
+    if (key->origin != "--set" && key->value == former->value) continue;
+    auto reason =
+        std::ranges::find_if(reasons, [&](const auto& r) { return r.first == one.reason; });
+    if (reason == reasons.end()) reason = reasons.insert(reasons.end(), {one.reason, {}});
+    reason->second.push_back(fmt::format("{} ({})", one.key, Shorten(key->origin, 200)));
+  }
+  for (const auto& [reason, keys] : reasons) {
+    LogWarning(fmt::format("{} {} no effect: {}", fmt::join(keys, ", "),
+                           keys.size() == 1 ? "has" : "have", reason));
+  }
+}
+
+void SettingsFlags::AddTo(CLI::App& added_to, const KeyUse& uses) {
+  command = NameOf(added_to);
+  use = uses;
+  added_to.add_option("--config", config_file, "TOML file with values for configuration keys")
       ->type_name("FILE");
-  command
+  added_to
       .add_option("--set", overrides,
                   "Value for one key ('stableaa config keys' lists them); may be repeated, wins "
                   "over --config")
@@ -44,31 +159,42 @@ void SettingsFlags::AddTo(CLI::App& command) {
       ->take_all();
 }
 
-void SettingsFlags::AddPresetTo(CLI::App& command) {
+void SettingsFlags::AddPresetTo(CLI::App& added_to) {
   std::vector<std::string> names;
   for (const Preset& known : Presets()) names.push_back(known.name);
-  command.add_option("--preset", preset, "Agent (default: stable-aa)")
+  added_to.add_option("--preset", preset, "Agent (default: stable-aa)")
       ->type_name(fmt::format("{}", fmt::join(names, "|")));
-  command
+  added_to
       .add_option("--env", env,
                   "Environment ('stableaa env list' shows all); its family (atari, minatar, "
                   "classic) sets defaults (default: minatar/breakout)")
       ->type_name("ID");
 }
 
-void SettingsFlags::Apply(Config& config) const {
-  LoadPreset(config, env ? *env : Given(*this, "train.env", &TrainOptions::env),
-             preset ? *preset : Given(*this, "train.preset", &TrainOptions::preset));
-  ApplySources(*this, config);
-  if (env) config.Set(fmt::format("train.env={}", NormalizedId(*env)), "--env");
+std::vector<ConfigKey> SettingsFlags::Apply(Config& config, const RunChoice& otherwise) const {
+  const std::vector<ConfigSource> sources = ReadSources(*this);
+  const RunChoice given = ChoiceOf(sources);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const bool is_file = config_file && i == 0;
+    RequireUse(sources[i], command, is_file && use.takes_files_of_runs ? KeyUse::Runs() : use);
+  }
+  const std::string chosen_env = FirstOf(env, given.env, otherwise.env);
+  LoadPreset(config, chosen_env, FirstOf(preset, given.preset, otherwise.preset));
+  std::vector<ConfigKey> before = config.Keys();
+  for (const ConfigSource& source : sources) config.Apply(source);
+  // Of the flag, or of the sources in its proper spelling.
+  if (!chosen_env.empty()) {
+    config.Set(fmt::format("train.env={}", NormalizedId(chosen_env)), "--env");
+  }
   if (preset) config.Set(fmt::format("train.preset={}", *preset), "--preset");
+  return before;
 }
 
-Settings SettingsFlags::Resolve() const {
+Settings SettingsFlags::Resolve(const RunChoice& otherwise) const {
   Settings settings;
   Config config;
   Describe(config, settings);
-  Apply(config);
+  Apply(config, otherwise);
   return settings;
 }
 

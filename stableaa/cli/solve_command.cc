@@ -29,7 +29,9 @@
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/model_reading.h"
+#include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
+#include "stableaa/cli/settings.h"
 #include "stableaa/mdp/solve_output.h"
 #include "stableaa/mdp/solve_plot.h"
 #include "stableaa/mdp/solve_progress.h"
@@ -132,11 +134,12 @@ AcceleratorOptions ParseAccelerator(const SolveFlags& flags) {
   AcceleratorOptions options;
   Config config;
   Describe(config, options);
+  const KeyUse use = {.used = {"anderson."},
+                      .except = {{{"anderson.threads"}, "--threads says that"}}};
   for (const std::string& assignment : flags.overrides) {
-    if (assignment.starts_with("anderson.threads")) {
-      throw BadInput("--set anderson.threads: solve has --threads for that");
-    }
-    config.Set(assignment);
+    const ConfigSource source = ConfigSource::FromOverride(assignment);
+    RequireUse(source, "solve", use);
+    config.Apply(source);
   }
   if (flags.memory) config.Set(fmt::format("anderson.memory={}", *flags.memory), "--memory");
   if (flags.weights) config.Set(fmt::format("anderson.weights={}", *flags.weights), "--weights");
@@ -368,6 +371,7 @@ void PrintJson(const Request& request, const ReadingResult& reading, const Resul
   object["tolerance"] = request.options.tolerance;
   object["stopped"] = StoppedBy(s.end);
   object["rounding"] = s.rounding;
+  object["watch_backups"] = s.watch_backups;
   object["not_read"] = reading.loaded.dropped;
   if (s.acceleration) {
     const AcceleratorStatistics& a = *s.acceleration;
@@ -386,29 +390,29 @@ void PrintSummary(const SolveFlags& flags, const Request& request, const Reading
                   const Result& result) {
   const Solution& s = result.solution;
   const std::string choice = Choice(request, s);
-  fmt::print("{}, discount {}, read in {:.3g} s\n", ModelSummary(flags.model, reading.loaded.model),
+  PrintPlain("{}, discount {}, read in {:.3g} s\n", ModelSummary(flags.model, reading.loaded.model),
              s.discount, reading.seconds);
-  for (const std::string& dropped : reading.loaded.dropped) fmt::print("not read  {}\n", dropped);
-  fmt::print("method    {}\n", choice.empty() ? std::string(Name(s.method)) : choice);
-  fmt::print("work      {:.6g} sweeps{}, {:.3g} s, {:.3g} GB/s, {} {}\n", s.iterations,
+  for (const std::string& dropped : reading.loaded.dropped) PrintPlain("not read  {}\n", dropped);
+  PrintPlain("method    {}\n", choice.empty() ? std::string(Name(s.method)) : choice);
+  PrintPlain("work      {:.6g} sweeps{}, {:.3g} s, {:.3g} GB/s, {} {}\n", s.iterations,
              s.inner_iterations > 0 ? fmt::format(", {} inner iterations", s.inner_iterations) : "",
              result.seconds, 1e-9 * s.bytes_per_second, request.options.threads,
              request.options.threads == 1 ? "thread" : "threads");
   if (s.acceleration) {
-    fmt::print("anderson  {} of {} steps accelerated, {} taken back\n", s.acceleration->accelerated,
+    PrintPlain("anderson  {} of {} steps accelerated, {} taken back\n", s.acceleration->accelerated,
                s.acceleration->steps, s.acceleration->rejected);
   }
   const auto [least, most] = std::ranges::minmax(s.values);
-  fmt::print("values    {:.9g} to {:.9g}, state 0: {:.9g}\n", least, most, s.values.front());
+  PrintPlain("values    {:.9g} to {:.9g}, state 0: {:.9g}\n", least, most, s.values.front());
   if (request.options.backup.kind == BackupKind::kBoltzmann) {
-    fmt::print("residual  {:.3g}; boltzmann has no certificate\n", s.residual);
+    PrintPlain("residual  {:.3g}; boltzmann has no certificate\n", s.residual);
     return;
   }
-  fmt::print("error     at most {:.3g} in every state, certified\n", s.error);
+  PrintPlain("error     at most {:.3g} in every state, certified\n", s.error);
   if (s.bias_bound) {
-    fmt::print("bias      of mellowmax against max, besides: at most {:.3g}\n", *s.bias_bound);
+    PrintPlain("bias      of mellowmax against max, besides: at most {:.3g}\n", *s.bias_bound);
   } else if (!flags.evaluate) {
-    fmt::print("policy    loses at most {:.3g} in any state\n", s.policy_error);
+    PrintPlain("policy    loses at most {:.3g} in any state\n", s.policy_error);
   }
 }
 
@@ -417,7 +421,7 @@ void PrintFiles(const SolveFlags& flags) {
   for (const auto& [flag, path] : OutputPaths(flags)) {
     list += fmt::format("{}{}", list.empty() ? "" : ", ", Shorten(path, 200));
   }
-  if (!list.empty()) fmt::print("written   {}\n", list);
+  if (!list.empty()) PrintPlain("written   {}\n", list);
 }
 
 // Why the answer is not what was asked for, and what can be done.
@@ -489,7 +493,7 @@ Result SolveShowingProgress(const SolveFlags& flags, const Request& request, con
       .by_itself = true};
   std::optional<SolveProgress> course;
   std::optional<Progress> clock;
-  // Some methods prove bounds on the way only for those who watch, which takes time.
+  // Some methods prove bounds on the way only for those who watch, which takes time, nothing else.
   if (recording.wanted() || IsOnTerminal(display)) {
     course.emplace(display, discount, request.options.tolerance);
     options.on_step = [&](const SolveStep& step) {
@@ -554,6 +558,7 @@ void AddMethodFlags(CLI::App& solve, SolveFlags& flags) {
       .add_option("--evaluation-sweeps", flags.evaluation_sweeps,
                   "Most sweeps of a policy between improvements, in mpi and gs (default: 40 for "
                   "mpi, 20 for gs)")
+      ->transform(WholeBetween(0, 1'000'000))
       ->type_name("N in [0, 1000000]");
   solve.add_option("--inner", flags.inner, "Krylov method of ipi and auto (default: bicgstab)")
       ->type_name("bicgstab|gmres");
@@ -564,6 +569,7 @@ void AddMethodFlags(CLI::App& solve, SolveFlags& flags) {
 void AddAndersonFlags(CLI::App& solve, SolveFlags& flags) {
   solve.add_flag("--anderson", flags.anderson, "Anderson acceleration of vi (the default) or mpi");
   solve.add_option("--memory", flags.memory, "Differences that it mixes (default: 5)")
+      ->transform(WholeBetween(0, 1000))
       ->type_name("M in [0, 1000]");
   solve.add_option("--weights", flags.weights, "Its penalty on the weights (default: relative)")
       ->type_name("vanilla|raa|stable|relative");
@@ -625,6 +631,7 @@ void AddSolveCommand(CLI::App& program) {
   solve
       ->add_option("--max-iterations", flags->max_iterations,
                    "Stop after so many sweeps with the best so far (default: none)")
+      ->transform(WholeBetween(1, std::uint64_t{1} << 53))
       ->type_name("N >= 1");
   AddOutputFlags(*solve, *flags);
   solve->footer(

@@ -1,10 +1,14 @@
 // stableaa solve as its users meet it.
 
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "stableaa/base/descriptor.h"
 #include "stableaa/cli/run_program_test.h"
 
 namespace stableaa {
@@ -407,6 +412,87 @@ TEST_F(CommandSolve, TheTraceHasALinePerSweepAndItsLastOneIsTheResult) {
   EXPECT_TRUE(std::ranges::is_sorted(seconds));
 }
 
+// What a run does, without times and rates and without what only those who watch got.
+std::string Work(Json object) {
+  for (const char* const name :
+       {"seconds", "load_seconds", "bytes_per_second", "watch_backups", "threads"}) {
+    EXPECT_EQ(object.erase(name), 1U) << name;
+  }
+  return object.dump();
+}
+
+// auto once took gs alone here and ipi with a trace, or when stderr was a terminal.
+TEST_F(CommandSolve, ATraceChangesNothing) {
+  const std::string model = Generated("queues", {"--queues", "2", "--capacity", "7"});
+  bool shown = false;
+  for (const char* const method : {"auto", "gs", "ipi", "pi", "vi", "mpi", "jacobi"}) {
+    for (const char* const most : {"1000000", "60"}) {
+      const Arguments base = {model,  "--discount",       "0.98", "--method",
+                              method, "--max-iterations", most};
+      const Json probe = Json::parse(Stableaa(With({"solve", "--json"}, base)).out);
+      const int code = probe["converged"] == true ? 0 : 1;
+      const Json alone =
+          Solve(With(base, {"--values", Path("v.csv"), "--policy", Path("p.csv")}), code);
+      const Json watched = Solve(With(base, {"--values", Path("w.csv"), "--policy", Path("q.csv"),
+                                             "--trace", Path("t.csv"), "--threads", "2"}),
+                                 code);
+      EXPECT_EQ(Work(alone), Work(watched)) << method << ", " << most;
+      EXPECT_EQ(Content("v.csv"), Content("w.csv")) << method;
+      EXPECT_EQ(Content("p.csv"), Content("q.csv")) << method;
+      EXPECT_EQ(alone["watch_backups"], 0);
+      EXPECT_EQ(Column("t.csv", 1).back(), watched["iterations"]);
+      shown |= watched["watch_backups"] > 0;
+    }
+  }
+  EXPECT_TRUE(shown);
+}
+
+// The outcome of a run whose stderr is a terminal; `err` is what the terminal got.
+Outcome RunOnTerminal(Arguments arguments) {
+  arguments.insert(arguments.begin(), STABLEAA_PROGRAM_PATH);
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  int ours = -1;
+  int its = -1;
+  if (::openpty(&ours, &its, nullptr, nullptr, nullptr) != 0) return {};
+  const Descriptor terminal(ours);
+  Descriptor other_end(its);
+  std::FILE* const out = std::tmpfile();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setenv("TERM", "xterm-256color", 1);
+    ::dup2(fileno(out), STDOUT_FILENO);
+    ::dup2(its, STDERR_FILENO);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  other_end.Close();
+  Outcome outcome;
+  std::array<char, 4096> part;
+  for (ssize_t got = 0; (got = ::read(ours, part.data(), part.size())) > 0;) {
+    outcome.err.append(part.data(), static_cast<std::size_t>(got));
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  outcome.out = stableaa::Content(out);
+  std::fclose(out);
+  return outcome;
+}
+
+TEST_F(CommandSolve, ATerminalChangesNothing) {
+  const Arguments arguments = {Generated("queues", {"--queues", "2", "--capacity", "7"}),
+                               "--discount", "0.98"};
+  const Json alone = Solve(arguments);
+  const Outcome outcome = RunOnTerminal(With({"solve", "--json"}, arguments));
+  if (outcome.exit_code < 0) GTEST_SKIP() << "needs a pseudo-terminal";
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json watched = Json::parse(outcome.out);
+  EXPECT_EQ(Work(alone), Work(watched));
+  EXPECT_GT(watched["watch_backups"], 0);
+}
+
 TEST_F(CommandSolve, AppendKeepsTheRunsOfATrace) {
   const Arguments base = {Small(), "--discount", "0.9", "--trace", Path("t.csv"), "--append"};
   Solve(With(base, {"--method", "vi"}));
@@ -423,6 +509,12 @@ TEST_F(CommandSolve, AFileThatIsNoTraceOrPlotIsNotAppendedTo) {
   const std::string other = File("other.csv", "a,b\n1,2\n");
   ExpectRefused({Small(), "--discount", "0.9", "--trace", other, "--append"}, "other.csv:1:");
   EXPECT_EQ(Content("other.csv"), "a,b\n1,2\n");
+  for (const std::string name : {"pipe.csv", "pipe.svg"}) {  // nobody writes to them
+    ASSERT_EQ(::mkfifo(Path(name).c_str(), 0600), 0);
+    ExpectRefused({Small(), "--discount", "0.9", name == "pipe.csv" ? "--trace" : "--plot",
+                   Path(name), "--append"},
+                  "expected a regular file to add to");
+  }
   const std::string picture = File("other.svg", "<svg></svg>");
   ExpectRefused({Small(), "--discount", "0.9", "--plot", picture, "--append"}, "other.svg");
   EXPECT_EQ(Content("other.svg"), "<svg></svg>");
@@ -482,7 +574,7 @@ TEST_F(CommandSolve, APlotWithoutGnuplotIsAnErrorBeforeTheSolve) {
   const Outcome outcome =
       RunCommand({"env", "PATH=/nowhere", STABLEAA_PROGRAM_PATH, "solve", "--json", Small(),
                   "--discount", "0.9", "--plot", Path("p.svg"), "--values", Path("v.csv")});
-  EXPECT_NE(ExpectError(outcome, 2).find("gnuplot-nox"), std::string::npos);
+  EXPECT_NE(ExpectError(outcome, 1).find("gnuplot-nox"), std::string::npos);
   EXPECT_EQ(Names(), std::vector<std::string>{"small.csv"});
 }
 
@@ -495,6 +587,7 @@ TEST_F(CommandSolve, FilesThatAreNoModelsAreErrors) {
   ExpectRefused(With({directory_.string() + "/"}, discount), "");
   ExpectRefused(With({File("b.csv", "s,a,next,p,r\n0,0,0,0.5,1\n")}, discount), "b.csv:2");
   ExpectRefused(With({File("e.csv", "")}, discount), "e.csv");
+  ExpectRefused(With({"/dev/null"}, discount), "a pipe needs one too");
   ExpectRefused({}, "MODEL");
 }
 
@@ -558,10 +651,11 @@ TEST_F(CommandSolve, FlagsThatWouldBeIgnoredAreErrors) {
 TEST_F(CommandSolve, PathsThatCannotBeWrittenAreErrorsBeforeTheModelIsRead) {
   for (const std::string flag : {"--values", "--policy", "--bounds", "--trace", "--plot"}) {
     // The missing model would be the next error.
-    ExpectRefused({Path("none.drn"), "--discount", "0.9", flag, Path("missing/f.svg")}, "missing/");
+    const Outcome outcome =
+        Stableaa({"solve", Path("none.drn"), "--discount", "0.9", flag, Path("missing/f.svg")});
+    EXPECT_NE(ExpectError(outcome, 1).find("missing/"), std::string::npos) << outcome.err;
   }
   ExpectRefused({Small(), "--discount", "0.9", "--plot", Path("p.png")}, ".svg");
-  ExpectRefused({Small(), "--discount", "0.9", "--values", directory_}, directory_.string());
 }
 
 TEST_F(CommandSolve, NoFileHasTwoPurposes) {

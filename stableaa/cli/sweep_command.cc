@@ -12,12 +12,14 @@
 #include <system_error>
 #include <vector>
 
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/interrupt.h"
 #include "stableaa/base/log.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/plain_text.h"
 #include "stableaa/base/progress.h"
+#include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/experiment/suite.h"
 #include "stableaa/experiment/sweep.h"
@@ -37,6 +39,7 @@ struct SweepFlags {
 
 // Longer lists are cut.
 constexpr std::size_t kRunsListed = 24;
+constexpr std::size_t kLongestMessage = 500;
 
 // ---- What will run ----
 
@@ -57,7 +60,9 @@ std::string StepsOf(const Suite& suite) {
 
 std::string StateOf(const SweepRun& run) {
   if (run.state == SweepState::kDone) return "  done";
-  if (run.state == SweepState::kFailed) return fmt::format("  failed: {}", run.message);
+  if (run.state == SweepState::kFailed) {
+    return fmt::format("  failed: {}", Shorten(run.message, kLongestMessage));
+  }
   if (run.steps > 0) return fmt::format("  at {}%", static_cast<int>(100 * run.Share()));
   return "";
 }
@@ -66,12 +71,10 @@ void PrintPlan(const Suite& suite, const Sweep& sweep, const SweepOptions& optio
   const int threads = suite.runs.front().options.train.threads;
   fmt::print("{}{}{} of {}, {} at a time with {} {} each, in {}\n", Shorten(suite.title, 200),
              suite.title.empty() ? "" : ": ", Runs(suite.runs.size()), StepsOf(suite), options.jobs,
-             threads, threads == 1 ? "thread" : "threads", options.out.string());
+             threads, threads == 1 ? "thread" : "threads", ShownPath(options.out));
   for (const SuiteAxis& axis : suite.axes) {
     std::vector<std::string> values = axis.values;
-    for (std::string& value : values) {
-      if (value.empty()) value = "\"\"";
-    }
+    for (std::string& value : values) value = value.empty() ? "\"\"" : Shorten(value);
     fmt::print("  {:<24}  {}\n", axis.key, fmt::join(values, ", "));
   }
   fmt::print("  {:<24}  {}\n", "seeds", fmt::join(suite.seeds, ", "));
@@ -101,9 +104,11 @@ void PrintEstimate(const SweepEstimate& estimate) {
                  ? fmt::format(" {} of {} variants", estimate.measured.size(), estimate.variants)
                  : "");
   std::size_t width = 0;
-  for (const VariantSpeed& speed : estimate.measured) width = std::max(width, speed.name.size());
+  const auto shown = [](const VariantSpeed& speed) { return Shorten(speed.name, 200); };
+  for (const VariantSpeed& speed : estimate.measured) width = std::max(width, shown(speed).size());
   for (const VariantSpeed& speed : estimate.measured) {
-    fmt::print("  {:<{}}  {:>5} steps/s\n", speed.name, width, HumanCount(speed.steps_per_second));
+    fmt::print("  {:<{}}  {:>5} steps/s\n", shown(speed), width,
+               HumanCount(speed.steps_per_second));
   }
   fmt::print("estimate: {}, {} on disk\n", HumanDuration(estimate.seconds), Bytes(estimate.bytes));
 }
@@ -131,7 +136,9 @@ std::optional<SweepEstimate> Estimate(const SweepFlags& flags, const Suite& suit
         sweep.runs(), suite.stop,
         {.jobs = options.jobs, .interrupted = [&interrupt] { return interrupt.requested(); }});
   } catch (const Error& error) {
-    if (!interrupt.requested()) LogInfo(fmt::format("no estimate: {}", error.what()));
+    if (!interrupt.requested()) {
+      LogInfo(fmt::format("no estimate: {}", Shorten(error.what(), kLongestMessage)));
+    }
     return std::nullopt;
   }
 }
@@ -151,14 +158,14 @@ void PrintJson(const Sweep& sweep, const SweepOptions& options, bool planned,
 void Conclude(const SweepFlags& flags, const Sweep& sweep, const SweepOptions& options,
               bool complete) {
   if (flags.json) PrintJson(sweep, options, false, std::nullopt);
-  const std::string out = options.out.string();
+  const std::string out = ShownPath(options.out);
   const SweepCounts counts = Count(sweep.runs());
   if (!flags.json) fmt::print("{}: {}\n", out, SweepSummary(sweep.runs(), std::nullopt));
   if (!complete) LogInfo("stopped; the same command goes on");
   if (counts.failed == 0) return;
   for (const SweepRun& run : sweep.runs()) {
     if (run.state != SweepState::kFailed) continue;
-    LogWarning(fmt::format("{}: {}", run.run->name, run.message));
+    LogWarning(fmt::format("{}: {}", run.run->name, Shorten(run.message, kLongestMessage)));
   }
   throw WorkFailed(
       fmt::format("{} of {} failed; {}/logs has what they said, the same command "
@@ -204,12 +211,12 @@ void AddSweepCommand(CLI::App& program) {
       ->required()
       ->type_name("SUITE.toml");
   sweep->add_option("--jobs", flags->jobs, "Runs at a time (default: cores / threads, at least 1)")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->transform(WholeBetween(1, 1024))
       ->type_name("N in [1, 1024]");
   sweep
       ->add_option("--threads", flags->threads,
                    "Threads of each run (default: the suite's, else 1)")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->transform(WholeBetween(1, 1024))
       ->type_name("N in [1, 1024]");
   sweep->add_option("--out", flags->out, "Directory of all runs (default: runs/<name of SUITE>)")
       ->type_name("DIR");

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -16,13 +15,11 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/interrupt.h"
 #include "stableaa/base/log.h"
-#include "stableaa/base/plain_text.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
@@ -48,10 +45,10 @@ struct TheoryFlags {
 
 Json Number(double number) { return std::isfinite(number) ? Json(number) : Json(); }
 
-Json ComparisonJson(const std::optional<Comparison>& comparison) {
-  if (!comparison) return {};
-  return {{"left", Number(static_cast<double>(comparison->left))},
-          {"right", Number(static_cast<double>(comparison->right))}};
+Json InequalityJson(const std::optional<Inequality>& inequality) {
+  if (!inequality) return {};
+  return {{"left", Number(static_cast<double>(inequality->left))},
+          {"right", Number(static_cast<double>(inequality->right))}};
 }
 
 void AddExplanation(const ClaimResult& result, Json& object) {
@@ -64,8 +61,8 @@ void AddExplanation(const ClaimResult& result, Json& object) {
   object["instances"] = Json::array();
   for (std::size_t i = 0; i < result.fixed.size(); ++i) {
     object["instances"].push_back({{"instance", claim.fixed[i].text},
-                                   {"printed", ComparisonJson(result.fixed[i].printed)},
-                                   {"corrected", ComparisonJson(result.fixed[i].corrected)}});
+                                   {"printed", InequalityJson(result.fixed[i].printed)},
+                                   {"corrected", InequalityJson(result.fixed[i].corrected)}});
   }
 }
 
@@ -111,10 +108,10 @@ void PrintSection(std::string_view heading, std::string_view text) {
   }
 }
 
-std::string ComparisonText(std::string_view form, const std::optional<Comparison>& comparison) {
-  if (!comparison) return {};
-  return fmt::format("\n  {:<10}  {:.6g} {} {:.6g}", form, comparison->left,
-                     comparison->Ratio() > 1 ? ">" : "≤", comparison->right);
+std::string InequalityText(std::string_view form, const std::optional<Inequality>& inequality) {
+  if (!inequality) return {};
+  return fmt::format("\n  {:<10}  {:.6g} {} {:.6g}", form, inequality->left,
+                     inequality->Ratio() > 1 ? ">" : "≤", inequality->right);
 }
 
 // Words in lines of at most `width` columns.
@@ -148,8 +145,8 @@ void PrintExplanation(const ClaimResult& result) {
   for (std::size_t i = 0; i < claim.fixed.size(); ++i) {
     PrintSection(i == 0 ? "For example" : "Or",
                  fmt::format("{}{}{}", claim.fixed[i].text,
-                             ComparisonText("as printed", result.fixed[i].printed),
-                             ComparisonText("corrected", result.fixed[i].corrected)));
+                             InequalityText("as printed", result.fixed[i].printed),
+                             InequalityText("corrected", result.fixed[i].corrected)));
   }
   PrintSection("Corrected", claim.corrected);
   PrintSection("Because", claim.derivation);
@@ -233,16 +230,6 @@ void RunTheory(const TheoryFlags& flags) {
   CheckCorrected(results);
 }
 
-// CLI11 would take what is too large for the largest number.
-std::string CheckTrials(const std::string& text) {
-  std::int64_t trials = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), trials);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && trials >= 1 && trials <= kMostTrials
-             ? std::string()
-             : fmt::format("expected a whole number in [1, 10^12], found {}", Shorten(text));
-}
-
 std::string ClaimList() {
   std::string list;
   for (const Claim& claim : AllClaims())
@@ -261,7 +248,7 @@ void AddTheoryCommand(CLI::App& program) {
       ->add_option("--trials", flags->experiment.trials,
                    "Random instances per claim; fixed ones and a search come on top "
                    "(default: 1000)")
-      ->check(CLI::Validator(CheckTrials, ""))
+      ->transform(WholeBetween(1, kMostTrials))
       ->type_name("N in [1, 10^12]");
   AddSeedFlag(*theory, &flags->experiment.seed, "Seed of all instances (default: 1)");
   theory->add_flag("--explain", flags->explain,

@@ -10,20 +10,26 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "stableaa/base/error.h"
 #include "stableaa/base/interrupt.h"
 #include "stableaa/base/log.h"
-#include "stableaa/base/plain_text.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/experiment/suite.h"
+#include "stableaa/nn/parameters.h"
+#include "stableaa/nn/spec.h"
+#include "stableaa/rl/idle_keys.h"
 #include "stableaa/rl/trainer.h"
+#include "stableaa/rl/trust.h"
 
 namespace stableaa {
 namespace {
@@ -35,29 +41,38 @@ struct TrainFlags {
   bool has_seed = false;
   std::optional<int> threads;
   std::optional<std::string> out, resume;
+  bool trust = false;  // with resume
   std::optional<double> enough_return;
   std::optional<std::int64_t> parent;
 };
 
-RunOptions Options(TrainFlags flags) {
-  Settings settings;
-  Config config;
-  Describe(config, settings);
-  for (const std::string& assignment : flags.settings.overrides) {
-    if (assignment.starts_with("anderson.")) {
-      throw BadInput(fmt::format("--set {}: a run has no such key; agent.* are the agent's",
-                                 Shorten(assignment)));
-    }
+// The configuration of a new run, with what the user is to be warned of.
+class NewRun {
+ public:
+  explicit NewRun(const TrainFlags& flags) {
+    Describe(config_, settings_);
+    // A run always has an environment and a preset, so their defaults count as chosen.
+    const TrainOptions defaults;
+    before_ = flags.settings.Apply(config_, {.env = defaults.env, .preset = defaults.preset});
+    if (flags.steps) config_.Set(fmt::format("train.steps={}", *flags.steps), "--steps");
+    if (flags.has_seed) config_.Set(fmt::format("train.seed={}", flags.seed), "--seed");
+    if (flags.threads) config_.Set(fmt::format("train.threads={}", *flags.threads), "--threads");
   }
-  // A run always has an environment and a preset, so their defaults count as chosen.
-  const TrainOptions chosen = flags.settings.Resolve().run.train;
-  flags.settings.env = chosen.env;
-  flags.settings.preset = chosen.preset;
-  flags.settings.Apply(config);
-  if (flags.steps) config.Set(fmt::format("train.steps={}", *flags.steps), "--steps");
-  if (flags.has_seed) config.Set(fmt::format("train.seed={}", flags.seed), "--seed");
-  if (flags.threads) config.Set(fmt::format("train.threads={}", *flags.threads), "--threads");
-  return settings.run;
+
+  const RunOptions& options() const { return settings_.run; }
+  void WarnOfIdleKeys() const {
+    stableaa::WarnOfIdleKeys(before_, config_, IdleKeys(settings_.run));
+  }
+
+ private:
+  Settings settings_;
+  Config config_;
+  std::vector<ConfigKey> before_;
+};
+
+void LogNetwork(const Trainer& trainer) {
+  LogInfo(fmt::format("network: {}; {} parameters", ToText(trainer.plan().spec),
+                      ParameterCount(trainer.plan())));
 }
 
 std::string ProgressNote(const TrainProgress& progress) {
@@ -88,30 +103,35 @@ void RunToTheEnd(Trainer& trainer, const TrainFlags& flags) {
   if (complete) {
     progress.Finish();
     const bool is_enough = flags.enough_return && trainer.best_return() >= *flags.enough_return;
-    fmt::print("{}: {} steps done{}\n", directory, trainer.step(),
+    PrintPlain("{}: {} steps done{}\n", directory, trainer.step(),
                is_enough ? fmt::format(", an evaluation has {:.6g}", trainer.best_return()) : "");
   } else {
-    LogInfo(fmt::format("stopped in step {}; go on with: stableaa train --resume {}",
-                        trainer.step(), directory));
+    LogInfo(fmt::format("stopped in step {}; go on with: stableaa train --resume {}{}",
+                        trainer.step(), directory,
+                        ForeignCodeOf(trainer.options()).any() ? " --trust" : ""));
   }
 }
 
 void StartRun(const TrainFlags& flags) {
-  const RunOptions options = Options(flags);
+  const NewRun run(flags);
+  const RunOptions& options = run.options();
   const std::unique_ptr<Trainer> trainer =
       Trainer::Start(flags.out.value_or("runs/" + RunName(options.train)), options);
+  run.WarnOfIdleKeys();
+  LogNetwork(*trainer);
   LogInfo(fmt::format("training {} on {}, seed {}, in {}", options.train.preset, options.train.env,
                       options.train.seed, trainer->directory().string()));
   RunToTheEnd(*trainer, flags);
 }
 
 void ResumeRun(const TrainFlags& flags) {
-  const std::unique_ptr<Trainer> trainer =
-      Trainer::Resume(*flags.resume, {.steps = flags.steps, .threads = flags.threads});
+  const std::unique_ptr<Trainer> trainer = Trainer::Resume(
+      *flags.resume, {.steps = flags.steps, .threads = flags.threads, .trust = flags.trust});
   if (!trainer) {
     LogInfo(fmt::format("{} is complete; --steps N would go on to step N", *flags.resume));
     return;
   }
+  LogNetwork(*trainer);
   LogInfo(fmt::format("resuming {} in step {}", trainer->directory().string(), trainer->step()));
   RunToTheEnd(*trainer, flags);
 }
@@ -133,15 +153,15 @@ void AddTrainCommand(CLI::App& program) {
   auto flags = std::make_shared<TrainFlags>();
   CLI::App* train = program.add_subcommand("train", "Train an agent, or go on with a run");
   flags->settings.AddPresetTo(*train);
-  flags->settings.AddTo(*train);
+  flags->settings.AddTo(*train, KeyUse::Runs());
   train->add_option("--steps", flags->steps, "Steps of the whole run (default: train.steps)")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40).description(""))
+      ->transform(WholeBetween(0, std::uint64_t{1} << 40))
       ->type_name("N in [0, 2^40]");
   AddSeedFlag(*train, &flags->seed, "Seed of everything random (default: train.seed, 1)");
   train
       ->add_option("--threads", flags->threads,
                    "Threads; the result does not depend on it (default: all cores)")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->transform(WholeBetween(1, 1024))
       ->type_name("N in [1, 1024]");
   CLI::Option* const out = train
                                ->add_option("--out", flags->out,
@@ -154,6 +174,7 @@ void AddTrainCommand(CLI::App& program) {
                        "Go on with the run in DIR; only --steps and --threads may change")
           ->type_name("DIR")
           ->excludes(out);
+  AddTrustFlag(*train, &flags->trust)->needs(resume);
   train
       ->add_option("--until-return", flags->enough_return,
                    "End at the first evaluation whose mean return is at least R")
@@ -162,6 +183,7 @@ void AddTrainCommand(CLI::App& program) {
       ->add_option("--end-with-parent", flags->parent,
                    "Make a checkpoint and end, as by Ctrl-C, when the process that started this "
                    "one ends, even by kill -9; PID is that process (in a shell: $$)")
+      ->transform(WholeBetween(0, std::numeric_limits<std::int64_t>::max()))
       ->type_name("PID");
   for (const char* const fixed : {"--preset", "--env", "--config", "--set", "--seed"}) {
     resume->excludes(train->get_option(fixed));

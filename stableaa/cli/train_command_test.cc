@@ -33,6 +33,7 @@
 #include "stableaa/base/random.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
+#include "stableaa/rl/checkpoint_head.h"
 #include "stableaa/rl/run_results_test.h"
 
 namespace stableaa {
@@ -164,7 +165,8 @@ void ExpectKillsToChangeNothing(const fs::path& folder, const Arguments& argumen
   for (int k = 0; k <= kills.most; ++k) {
     const std::string threads =
         std::to_string(random.Integer(1, static_cast<std::int64_t>(kills.max_threads)));
-    const Arguments how = fs::exists(killed) ? Arguments{"--resume", killed.string()}
+    // --trust: the tests' Python is the default of one build tree only.
+    const Arguments how = fs::exists(killed) ? Arguments{"--resume", killed.string(), "--trust"}
                                              : arguments + Arguments{"--out", killed.string()};
     Training training(how + Arguments{"--threads", threads});
     if (k < kills.most) {
@@ -306,14 +308,19 @@ std::optional<int> KilledAtCall(Arguments arguments, int count) {
   return status;
 }
 
-TEST_F(FullTrainCommand, AKillAtAnySystemCallChangesNothing) {
+// The first evaluation in step 25, or at the end.
+class TrainCommandKills : public TrainCommand, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(FullEvaluationEvery, TrainCommandKills, testing::Values(25, 1000),
+                         testing::PrintToStringParamName());
+
+TEST_P(TrainCommandKills, AKillAtAnySystemCallChangesNothing) {
   // A checkpoint besides those of start and end, which drop segments; all logs grow between them.
   const Arguments run =
       Arguments{"--env", "classic/cartpole", "--steps", "45"} +
       Sets({"network.hidden=[4]", "train.batch=2", "replay.start=10", "replay.size=8",
             "train.lookahead_updates=0", "agent.target_interval_updates=10",
-            "agent.weights.batch=8", "eval.interval_steps=25", "eval.episodes=1",
-            "env.max_episode_steps=20", "train.log_interval_steps=1000",
+            "agent.weights.batch=8", fmt::format("eval.interval_steps={}", GetParam()),
+            "eval.episodes=1", "env.max_episode_steps=20", "train.log_interval_steps=1000",
             "checkpoint.interval_steps=25"});
   const fs::path straight = Start("straight", run);
   int published = 0;
@@ -378,7 +385,7 @@ TEST_F(FullTrainCommand, TheNumberOfThreadsChangesNothingOnMinatar) {
 // --- Ctrl-C --------------------------------------------------------------------------------------
 
 std::int64_t StepOf(const fs::path& run) {
-  const CheckedFile file = ReadCheckedFile(run / "checkpoint/state.bin", "run", 1);
+  const CheckedFile file = ReadCheckedFile(run / "checkpoint/state.bin", "run", kCheckpointVersion);
   std::int64_t step = 0;
   for (std::size_t i = 0; i < 8; ++i) {
     step |= static_cast<std::int64_t>(file.payload[4 + i]) << (8 * i);
@@ -784,7 +791,8 @@ TEST_F(DamagedRun, TheStateIsOfThisRun) {
   };
   Expect(kState, {"another configuration"}, from(other_ / kState));
   Expect(kState, {"'replay' file", "expected 'run'"}, from(sound_ / segments_.front()));
-  const std::vector<std::byte> payload = ReadCheckedFile(sound_ / kState, "run", 1).payload;
+  const std::vector<std::byte> payload =
+      ReadCheckedFile(sound_ / kState, "run", kCheckpointVersion).payload;
   for (const std::uint32_t version : {0U, 99U}) {
     Expect(kState, {"version", std::to_string(version)},
            [&](const fs::path& run) { WriteCheckedFile(run / kState, "run", version, payload); });
@@ -794,8 +802,9 @@ TEST_F(DamagedRun, TheStateIsOfThisRun) {
                                  payload.size() - 1, payload.size() + 1}) {
     std::vector<std::byte> changed = payload;
     changed.resize(size);
-    Expect(kState, {},
-           [&](const fs::path& run) { WriteCheckedFile(run / kState, "run", 1, changed); });
+    Expect(kState, {}, [&](const fs::path& run) {
+      WriteCheckedFile(run / kState, "run", kCheckpointVersion, changed);
+    });
   }
 }
 
@@ -888,7 +897,7 @@ TEST_F(TrainCommand, BadOptionsMakeNothing) {
            {{"--config", Path("bad.toml")}, {"bad.toml:2", "agent.omega"}},
            {{"--config", Path("none.toml")}, {"none.toml"}},
            {{"--env", "classic/pendulum"}, {"classic/pendulum", "continuous"}},
-           {{"--env", "atari/pong", "--set", "env.python=/no/python"}, {"env.python"}},
+           {{"--env", "atari/pong", "--set", "env.protocol=nonsense"}, {"env.protocol"}},
            {{"--steps", "-1"}, {"--steps"}},
            {{"--steps", "many"}, {"--steps"}},
            {{"--threads", "0"}, {"--threads"}},
@@ -998,7 +1007,124 @@ TEST_F(TrainCommand, AConfigFileCanChooseEnvironmentAndPreset) {
   EXPECT_EQ(FileContent(Path("again/config.toml")), FileContent(out + "/config.toml"));
 }
 
+// What the lines on stderr that begin so go on with.
+std::vector<std::string> Said(const Outcome& outcome, const std::string& start) {
+  std::vector<std::string> said;
+  for (const std::string& line : Lines(outcome.err)) {
+    if (line.starts_with(start)) said.push_back(line.substr(start.size()));
+  }
+  return said;
+}
+
+std::vector<std::string> Warnings(const Outcome& outcome) {
+  ExpectDone(outcome);
+  return Said(outcome, "stableaa: warning: ");
+}
+
+TEST_F(TrainCommand, AConfigurationFromAPipeCounts) {
+  WriteContent(Path("mine.toml"),
+               "[train]\nenv = \"classic/acrobot\"\npreset = \"double-dqn\"\nsteps = 0\n");
+  const std::string out = Path("run");
+  ExpectDone(RunCommand({"bash", "-c",
+                         fmt::format("{} train --config <(cat '{}') --out '{}'",
+                                     STABLEAA_PROGRAM_PATH, Path("mine.toml"), out)}));
+  ExpectWords(FileContent(out + "/config.toml"),
+              {"classic/acrobot", "\nbackup = \"double\"\n", "\nkind = \"adam\"\n"});
+}
+
+// A pipe that nobody writes to is what the user named; Ctrl-C ends the wait for it.
+TEST_F(TrainCommand, WaitingForAPipeCanBeInterrupted) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  Training training({"--config", Path("pipe"), "--out", Path("run")});
+  SleepFor(0.3);
+  EXPECT_TRUE(training.IsRunning());
+  training.Signal(SIGINT);
+  EXPECT_EQ(training.Wait().exit_code, -SIGINT);
+  EXPECT_FALSE(fs::exists(Path("run")));
+}
+
+TEST_F(TrainCommand, KeysWithoutEffectGetOneWarning) {
+  const Arguments base = {"--env", "classic/cartpole", "--preset", "dqn", "--steps", "0", "--out"};
+  const auto warnings = [&](const std::string& out, const Arguments& more) {
+    return Warnings(Train(base + Arguments{Path(out)} + more));
+  };
+  using Messages = std::vector<std::string>;
+  EXPECT_EQ(warnings("none", {}), Messages());
+  EXPECT_EQ(warnings("eta", Sets({"agent.eta=0.5"})),
+            Messages{"agent.eta (--set) has no effect: agent.mixer = \"single\""});
+  // The value that it has anyway: who says so expects something of it.
+  EXPECT_EQ(warnings("default", Sets({"agent.eta=0.1"})),
+            Messages{"agent.eta (--set) has no effect: agent.mixer = \"single\""});
+  EXPECT_EQ(warnings("twice", Sets({"agent.eta=0.5", "agent.eta=0.6"})).size(), 1U);
+  EXPECT_EQ(warnings("kwargs", Sets({"env.kwargs.size=5"})),
+            Messages{"env.kwargs (--set) has no effect: classic/cartpole does not use it"});
+  WriteContent(Path("mine.toml"),
+               "[agent]\neta = 0.5\ndamping = 0.1\ntargets = 7\n[env]\nprotocol = \"machado\"\n"
+               "sticky = -1\n[optimizer]\nalpha = 0.5\n");
+  // Of a file only what differs.
+  EXPECT_EQ(
+      warnings("file", {"--config", Path("mine.toml")}),
+      (Messages{fmt::format("env.protocol ({}:6) has no effect: classic/cartpole does not use "
+                            "it",
+                            Path("mine.toml")),
+                fmt::format("agent.targets ({0}:4), agent.eta ({0}:2) have no effect: "
+                            "agent.mixer = \"single\"",
+                            Path("mine.toml")),
+                fmt::format("optimizer.alpha ({}:9) has no effect: optimizer.kind = \"adam\"",
+                            Path("mine.toml"))}));
+  // Presets and families are not the user.
+  EXPECT_EQ(Warnings(Train({"--env", "minatar/breakout", "--steps", "0", "--out", Path("plain")})),
+            Messages());
+}
+
+TEST_F(TrainCommand, ARunsOwnConfigurationGivesNoWarnings) {
+  for (const char* const env : {"classic/cartpole", "minatar/breakout"}) {
+    for (const char* const preset : {"dqn", "stable-aa"}) {
+      const std::string out = Path(fmt::format("{}{}", env, preset));
+      ExpectDone(Train({"--env", env, "--preset", preset, "--steps", "0", "--out", out}));
+      const std::string again = out + "again";
+      EXPECT_TRUE(Warnings(Train({"--config", out + "/config.toml", "--out", again})).empty());
+      EXPECT_EQ(FileContent(again + "/config.toml"), FileContent(out + "/config.toml"));
+    }
+  }
+}
+
+TEST_F(TrainCommand, NumbersMayHaveAnExponentAndSeparators) {
+  WriteContent(Path("mine.toml"), "[eval]\ninterval_steps = 1e3\n[replay]\nsize = 2.5e3\n");
+  const std::string out = Path("run");
+  ExpectDone(Train({"--env", "classic/cartpole", "--steps", "1e1", "--seed",
+                    "9_007_199_254_740_993", "--threads", "1e0", "--config", Path("mine.toml"),
+                    "--set", "checkpoint.interval_steps=1e5", "--out", out}));
+  ExpectWords(FileContent(out + "/config.toml"),
+              {"\nsteps = 10\n", "\nseed = 9007199254740993\n", "\nthreads = 1\n",
+               "\ninterval_steps = 1000\n", "\nsize = 2500\n", "\ninterval_steps = 100000\n"});
+  ExpectDone(Train({"--resume", out, "--steps", "2e1"}));
+  EXPECT_EQ(StepOf(out), 20);
+}
+
+TEST_F(TrainCommand, ArgumentsOfTheEnvironmentAreKept) {
+  const std::string out = Path("run");
+  ExpectDone(Train({"--env", "classic/cartpole", "--steps", "0", "--set",
+                    "env.kwargs={size=5, names=[\"a\"], deep={x=1.5}}", "--out", out}));
+  ExpectWords(FileContent(out + "/config.toml"),
+              {"\nkwargs = {deep = {x = 1.5}, names = [\"a\"], size = 5}\n"});
+  ExpectDone(Train({"--resume", out, "--steps", "1"}));
+}
+
 // --- What a run tells ----------------------------------------------------------------------------
+
+TEST_F(TrainCommand, TheNetworkIsTold) {
+  const std::string out = Path("run"), start = "stableaa: network: ";
+  const Outcome begun = Train({"--env", "classic/cartpole", "--preset", "dqn", "--set",
+                               "network.hidden=[16]", "--steps", "0", "--out", out});
+  ExpectDone(begun);
+  const std::vector<std::string> told = Said(begun, start);
+  ASSERT_EQ(told.size(), 1U) << begun.err;
+  EXPECT_EQ(told[0], "vector(4) linear(16) relu linear(2); 114 parameters");
+  const Outcome resumed = Train({"--resume", out, "--steps", "1"});
+  ExpectDone(resumed);
+  EXPECT_EQ(Said(resumed, start), told);
+}
 
 TEST_F(TrainCommand, MetricsTellWhatHappened) {
   const fs::path run = Start("run", kCartpole + Sets({"train.log_interval_steps=140"}));

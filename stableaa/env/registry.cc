@@ -120,6 +120,7 @@ GymnasiumOptions BridgeOptions(const ParsedId& id, const EnvironmentOptions& opt
   GymnasiumOptions bridge{.id = fmt::format("{}/{}", id.family, id.name),
                           .family = id.family,
                           .name = id.name,
+                          .kwargs = options.kwargs,
                           .num_envs = options.num_envs,
                           .workers = options.workers,
                           .python = ResolvePython(options.python),
@@ -145,12 +146,40 @@ std::unique_ptr<Environment> MakeNative(EnvironmentSpec spec, const EnvironmentO
                                              options.render);
 }
 
+constexpr std::array kRampingGames = {"asterix", "seaquest", "space_invaders"};
+
+std::vector<std::string> KeysOf(const std::string& family, const std::string& name) {
+  if (family == "classic") return {"env.max_episode_steps"};
+  if (family == "minatar") {
+    std::vector<std::string> keys = {"env.sticky"};
+    if (std::ranges::find(kRampingGames, name) != kRampingGames.end()) {
+      keys.push_back("env.ramping");
+    }
+    keys.insert(keys.end(), {"env.actions", "env.max_episode_steps"});
+    return keys;
+  }
+  std::vector<std::string> keys = {"env.max_episode_steps", "env.python", "env.workers",
+                                   "env.timeout_seconds", "env.kwargs"};
+  if (family == "atari") {
+    keys.insert(keys.begin(), {"env.protocol", "env.sticky", "env.actions"});
+  }
+  return keys;
+}
+
 MinatarEnvironmentOptions ToMinatar(const EnvironmentOptions& options) {
   MinatarEnvironmentOptions minatar{
       .ramping = options.ramping,
       .minimal_actions = options.actions == EnvironmentOptions::ActionSet::kMinimal};
   if (options.sticky >= 0) minatar.sticky = options.sticky;
   return minatar;
+}
+
+// A spelling that the file of a program has in common with others that lead to the same folder. The
+// file itself may be a link that matters: a Python takes its packages from beside the link.
+std::filesystem::path InItsFolder(const std::filesystem::path& program) {
+  std::error_code error;
+  const auto folder = std::filesystem::canonical(program.parent_path(), error);
+  return error ? program : folder / program.filename();
 }
 
 }  // namespace
@@ -181,6 +210,9 @@ void Describe(Config& config, EnvironmentOptions& options) {
              "Processes that the environments of atari/ and gymnasium/ are spread over.");
   config.Real("env.timeout_seconds", &options.timeout_seconds, {.above = 0, .at_most = 1e6},
               "A worker process that does not answer for so long is killed, which ends the work.");
+  config.Table("env.kwargs", &options.kwargs,
+               "Arguments for the constructor of a gymnasium/ environment, by name: a table of "
+               "strings, numbers, booleans, lists and tables. Of atari/: mode and difficulty.");
 }
 
 void EnvironmentOptions::Validate() const {
@@ -205,6 +237,11 @@ std::string NormalizedId(const std::string& id) {
 bool IsNative(const std::string& id) {
   const std::string family = Parse(id).family;
   return family == "classic" || family == "minatar";
+}
+
+std::vector<std::string> EnvironmentKeys(const std::string& id) {
+  const ParsedId parsed = Parse(id);
+  return KeysOf(parsed.family, parsed.name);
 }
 
 std::unique_ptr<Environment> MakeEnvironment(const std::string& id,
@@ -234,30 +271,31 @@ std::string ResolvePython(const std::string& configured) {
   return "python3";
 }
 
+bool IsDefaultPython(const std::string& configured) {
+  const std::string usual = ResolvePython("");
+  const std::string python = ResolvePython(configured);
+  const auto is_path = [](const std::string& program) { return program.find('/') != program.npos; };
+  // A name without a slash is looked for in PATH, not in this folder.
+  if (!is_path(usual) || !is_path(python)) return python == usual;
+  return InItsFolder(python) == InItsFolder(usual);
+}
+
 std::vector<EnvironmentListing> ListEnvironments() {
   std::vector<EnvironmentListing> list;
-  const auto add = [&list](const EnvironmentSpec& spec, std::vector<std::string> options) {
+  const auto add = [&list](const EnvironmentSpec& spec) {
     list.push_back({spec.id, Describe(spec.observation), Describe(spec.action),
-                    spec.max_episode_steps, std::move(options)});
+                    spec.max_episode_steps, EnvironmentKeys(spec.id)});
   };
-  for (const std::string& name : ClassicNames()) {
-    add(ClassicEnvironmentSpec(name), {"env.max_episode_steps"});
-  }
-  for (const std::string& name : MinatarNames()) {
-    add(MinatarEnvironmentSpec(name),
-        {"env.sticky", "env.ramping", "env.actions", "env.max_episode_steps"});
-  }
-  const std::vector<std::string> bridge = {"env.max_episode_steps", "env.python", "env.workers",
-                                           "env.timeout_seconds"};
-  std::vector<std::string> atari = {"env.protocol", "env.sticky", "env.actions"};
-  atari.insert(atari.end(), bridge.begin(), bridge.end());
+  for (const std::string& name : ClassicNames()) add(ClassicEnvironmentSpec(name));
+  for (const std::string& name : MinatarNames()) add(MinatarEnvironmentSpec(name));
+  const std::vector<std::string> atari = KeysOf("atari", "");
   const std::string frames = Describe(Space::Bytes({4, 84, 84}));
   for (const char* const game : kPaperGames) {
     list.push_back({fmt::format("atari/{}", game), frames, "3 to 18 actions", 27'000, atari});
   }
   list.push_back({"atari/<any other game of ale-py>", frames, "3 to 18 actions", 27'000, atari});
   list.push_back({"gymnasium/<any id of Gymnasium>", "box, or what flattens to one",
-                  "discrete, or a box", 0, bridge});
+                  "discrete, or a box", 0, KeysOf("gymnasium", "")});
   return list;
 }
 

@@ -41,6 +41,9 @@ struct EnvironmentOptions {
   std::string python = {};
   int workers = 1;
   double timeout_seconds = 60;
+  // A JSON object; the constructor of a gymnasium/ environment gets its members as arguments by
+  // name, that of atari/ its mode and difficulty.
+  std::string kwargs = "{}";
 
   void Validate() const;
 };
@@ -54,6 +57,9 @@ std::string NormalizedId(const std::string& id);
 // Whether `id` names a native environment, one that lives in this process.
 bool IsNative(const std::string& id);
 
+// The keys env.* that matter for it; the others change nothing. BadInput as NormalizedId's.
+std::vector<std::string> EnvironmentKeys(const std::string& id);
+
 // BadInput for an id that does not exist, with what was probably meant, or for options that are out
 // of range; for bridged ones see GymnasiumEnvironment::Make.
 std::unique_ptr<Environment> MakeEnvironment(const std::string& id,
@@ -63,13 +69,16 @@ std::unique_ptr<Environment> MakeEnvironment(const std::string& id,
 // program; else python3.
 std::string ResolvePython(const std::string& configured);
 
+// Whether that is the one that is taken without env.python.
+bool IsDefaultPython(const std::string& configured);
+
 // One line of `stableaa env list`.
 struct EnvironmentListing {
   std::string id;
   std::string observation;           // "uint8 10x10x4 in [0, 1]"
   std::string actions;               // "6 actions"
   std::int64_t max_episode_steps;    // 0: none, or it depends
-  std::vector<std::string> options;  // keys that matter for it
+  std::vector<std::string> options;  // EnvironmentKeys
 };
 
 // Native environments, the paper's 20 Atari games, and a line each for all others of Atari and

@@ -76,11 +76,20 @@ TEST(EnvironmentIds, CaseHyphensAndUnderscoresDoNotMatter) {
 
 // Without a Python the message is as far as one gets; it names the environment.
 TEST(EnvironmentIds, AtariGamesAreForgivenTooButGymnasiumsOwnIdsAreTakenAsTheyAre) {
-  const EnvironmentOptions options = {.python = "/nonexistent/python3"};
-  ExpectPart(Refusal("Atari/MsPacman", options), "atari/ms_pacman");
-  ExpectPart(Refusal("ATARI/Up-N-Down", options), "atari/up_n_down");
-  ExpectPart(Refusal("atari/YarsRevenge", options), "atari/yars_revenge");
-  ExpectPart(Refusal("gymnasium/Lunar_Lander-v3", options), "gymnasium/Lunar_Lander-v3");
+  // Without a Python it gets as far as the id's spelling.
+  const auto failure = [](const std::string& id) -> std::string {
+    try {
+      MakeEnvironment(id, {.python = "/nonexistent/python3"});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed) << error.what();
+      return error.what();
+    }
+    return "";
+  };
+  ExpectPart(failure("Atari/MsPacman"), "atari/ms_pacman");
+  ExpectPart(failure("ATARI/Up-N-Down"), "atari/up_n_down");
+  ExpectPart(failure("atari/YarsRevenge"), "atari/yars_revenge");
+  ExpectPart(failure("gymnasium/Lunar_Lander-v3"), "gymnasium/Lunar_Lander-v3");
 }
 
 TEST(EnvironmentIds, AnUnknownOneComesWithWhatWasProbablyMeant) {
@@ -147,6 +156,9 @@ TEST(EnvironmentOptions, OutOfRangeIsRefused) {
       {{.workers = 257}, "env.workers"},
       {{.timeout_seconds = 0}, "env.timeout_seconds"},
       {{.timeout_seconds = kNaN}, "env.timeout_seconds"},
+      {{.kwargs = ""}, "env.kwargs: expected a JSON object, found ''"},
+      {{.kwargs = "{"}, "env.kwargs"},
+      {{.kwargs = "[1]"}, "env.kwargs"},
   };
   for (const auto& pair : wrong) {
     const EnvironmentOptions& options = pair.first;
@@ -200,7 +212,8 @@ TEST(EnvironmentOptions, DefaultsAreInRangeAndReadBack) {
   EXPECT_NO_THROW(config.LoadText(config.ToToml(), "defaults"));
   EXPECT_EQ(options.sticky, -1);
   EXPECT_EQ(options.protocol, Protocol::kNature);
-  EXPECT_EQ(config.Keys().size(), 8U);
+  EXPECT_EQ(options.kwargs, "{}");
+  EXPECT_EQ(config.Keys().size(), 9U);
   for (const ConfigKey& key : config.Keys()) {
     EXPECT_TRUE(key.key.starts_with("env.")) << key.key;
     EXPECT_FALSE(key.meaning.empty()) << key.key;
@@ -370,9 +383,46 @@ TEST(ListEnvironments, NamesOnlyOptionsThatExist) {
   EXPECT_EQ(named, keys);
 }
 
+TEST(EnvironmentKeys, AreThoseThatMatter) {
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(EnvironmentKeys("Classic/CartPole"), Keys{"env.max_episode_steps"});
+  EXPECT_EQ(EnvironmentKeys("minatar/asterix"),
+            (Keys{"env.sticky", "env.ramping", "env.actions", "env.max_episode_steps"}));
+  EXPECT_EQ(EnvironmentKeys("minatar/breakout"),
+            (Keys{"env.sticky", "env.actions", "env.max_episode_steps"}));
+  EXPECT_EQ(EnvironmentKeys("atari/pong"),
+            (Keys{"env.protocol", "env.sticky", "env.actions", "env.max_episode_steps",
+                  "env.python", "env.workers", "env.timeout_seconds", "env.kwargs"}));
+  EXPECT_EQ(EnvironmentKeys("gymnasium/LunarLander-v3"),
+            (Keys{"env.max_episode_steps", "env.python", "env.workers", "env.timeout_seconds",
+                  "env.kwargs"}));
+  EXPECT_THROW(EnvironmentKeys("minatar/pong"), Error);
+}
+
+TEST(EnvironmentKeys, OnlyThreeGamesRamp) {
+  for (const char* const game : {"asterix", "breakout", "freeway", "seaquest", "space_invaders"}) {
+    const std::string id = fmt::format("minatar/{}", game);
+    const std::vector<std::string> keys = EnvironmentKeys(id);
+    const bool ramps = std::ranges::find(keys, "env.ramping") != keys.end();
+    // Breakout and Freeway are the same games either way.
+    if (!ramps) {
+      EXPECT_EQ(Digest(id, {.ramping = true}, 5000), Digest(id, {.ramping = false}, 5000)) << id;
+    }
+  }
+}
+
 TEST(ResolvePython, WhatWasConfiguredIsTaken) {
   EXPECT_EQ(ResolvePython("/opt/python"), "/opt/python");
   EXPECT_FALSE(ResolvePython("").empty());
+}
+
+TEST(IsDefaultPython, IsTheOneThatIsTakenWithoutTheKey) {
+  const std::string usual = ResolvePython("");
+  EXPECT_TRUE(IsDefaultPython(""));
+  EXPECT_TRUE(IsDefaultPython(usual));
+  EXPECT_FALSE(IsDefaultPython("/opt/python"));
+  EXPECT_FALSE(IsDefaultPython("./python3"));
+  EXPECT_FALSE(IsDefaultPython("/no/such/../folder/python3"));
 }
 
 // --- spaces

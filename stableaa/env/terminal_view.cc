@@ -151,8 +151,7 @@ std::string OneLine(std::string_view text, int columns) {
   std::string line;
   for (; !text.empty() && columns > 0; --columns) {
     const std::size_t length = Utf8Length(text);
-    const bool control = static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F;
-    line += length == 0 || control ? "?" : std::string(text.substr(0, length));
+    line += length == 0 || IsControl(text) ? "?" : std::string(text.substr(0, length));
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return line;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "stableaa/base/child_process.h"
 #include "stableaa/base/descriptor.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/outside_tool.h"
 #include "stableaa/base/plain_text.h"
 
 namespace stableaa {
@@ -31,8 +33,7 @@ namespace fs = std::filesystem;
 constexpr int kWatchableSide = 320;
 constexpr int kMaxScale = 64;
 constexpr int kMaxSide = 8192;
-constexpr int kOutput = 3;      // ffmpeg's number for the file it writes
-constexpr int kPatience = 120;  // seconds without a sign of life
+constexpr int kOutput = 3;  // ffmpeg's number for the file it writes
 
 bool IsGif(const fs::path& path) { return path.extension() == ".gif"; }
 
@@ -49,6 +50,7 @@ VideoOptions Checked(const fs::path& path, const VideoOptions& options) {
     throw BadInput(fmt::format("a video's scale is 1 to {}, or 0 to choose, found {}", kMaxScale,
                                options.scale));
   }
+  ToolSeconds();  // a wrong limit is told now
   return options;
 }
 
@@ -162,19 +164,22 @@ class VideoWriter::Encoder {
                               .arguments = arguments,
                               .descriptors = {{its_input.get(), STDIN_FILENO},
                                               {messages_.get(), STDERR_FILENO},
-                                              {output_.get(), kOutput}}});
+                                              {output_.get(), kOutput}},
+                              .ends_with_us = true});
   }
 
-  // False if ffmpeg does not read any more.
+  // False if ffmpeg does not read any more. Throws as ToolWatch does.
   bool Write(std::span<const std::uint8_t> bytes) {
+    ToolWatch watch("ffmpeg");
     while (!bytes.empty()) {
       const ssize_t sent =
           ::send(input_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent >= 0) {
         bytes = bytes.subspan(static_cast<std::size_t>(sent));
+        watch.SignOfLife();
       } else if (errno == EAGAIN) {
         pollfd wait = {input_.get(), POLLOUT, 0};
-        if (::poll(&wait, 1, static_cast<int>(1000 * kPatience)) == 0) return false;
+        if (::poll(&wait, 1, static_cast<int>(1000 * kToolSlice)) == 0) watch.Check();
       } else if (errno != EINTR) {
         return false;
       }
@@ -182,12 +187,13 @@ class VideoWriter::Encoder {
     return true;
   }
 
-  // Ends the input and waits. Returns what went wrong; empty: nothing.
+  // Ends the input and waits. Returns what went wrong; empty: nothing. Throws as ToolWatch does.
   std::string Finish() {
     input_.Close();
-    if (!child_->Wait(kPatience)) {
-      child_->Kill();
-      return fmt::format("it has done nothing for {} s and was killed", kPatience);
+    ToolWatch watch("ffmpeg");
+    for (off_t written = 0; !child_->Wait(kToolSlice);) {
+      if (const off_t now = Written(); now != std::exchange(written, now)) watch.SignOfLife();
+      watch.Check();
     }
     if (child_->exit_code() == 0) return "";
     std::string messages;
@@ -207,6 +213,11 @@ class VideoWriter::Encoder {
   }
 
  private:
+  off_t Written() const {
+    struct stat status = {};
+    return ::fstat(output_.get(), &status) == 0 ? status.st_size : 0;
+  }
+
   Descriptor input_, output_, messages_;
   std::unique_ptr<ChildProcess> child_;
 };
@@ -226,9 +237,14 @@ void VideoWriter::Add(const Picture& picture) {
     throw BadInput(fmt::format("cannot add a picture of {}x{} pixels to {}, which has {}x{}",
                                picture.width(), picture.height(), path_.string(), width_, height_));
   }
-  if (encoder_->Write(picture.rgb())) return;
-  const std::string reason = encoder_->Finish();
-  Fail(reason.empty() ? "it ended before the last picture" : reason);
+  try {
+    if (encoder_->Write(picture.rgb())) return;
+    const std::string reason = encoder_->Finish();
+    Fail(reason.empty() ? "it ended before the last picture" : reason);
+  } catch (const Error&) {
+    Close();
+    throw;
+  }
 }
 
 void VideoWriter::Finish() {
@@ -237,11 +253,11 @@ void VideoWriter::Finish() {
     closed_ = true;
     throw WorkFailed(fmt::format("cannot write {}: there are no pictures", path_.string()));
   }
-  const std::string reason = encoder_->Finish();
-  if (!reason.empty()) Fail(reason);
   closed_ = true;
-  if (!encoder_->CopyOutput(*file_)) Fail("it wrote nothing");
-  encoder_.reset();
+  const std::unique_ptr<Encoder> encoder = std::move(encoder_);
+  const std::string reason = encoder->Finish();
+  if (!reason.empty()) Fail(reason);
+  if (!encoder->CopyOutput(*file_)) Fail("it wrote nothing");
   file_->Commit();
 }
 
@@ -263,9 +279,12 @@ void VideoWriter::CheckOpen() const {
   }
 }
 
-void VideoWriter::Fail(const std::string& reason) {
+void VideoWriter::Close() {
   closed_ = true;
   encoder_.reset();
+}
+
+void VideoWriter::Fail(const std::string& reason) const {
   throw WorkFailed(fmt::format("cannot write {}: ffmpeg failed: {}", path_.string(), reason));
 }
 

@@ -13,7 +13,9 @@
 // - .mp4 is H.264 as every browser plays it (yuv420p: sides are even, by a black line if need be).
 //
 // The file appears whole or not at all, as AtomicFile sees to; ffmpeg works in memory, which holds
-// the encoded video. When the writer's process dies, ffmpeg ends with it.
+// the encoded video. When the writer's process dies, ffmpeg ends with it. An ffmpeg that neither
+// reads nor writes for ToolSeconds (base/outside_tool.h: a minute), or Ctrl-C while one waits for
+// it, is WorkFailed.
 #ifndef STABLEAA_ENV_VIDEO_H_
 #define STABLEAA_ENV_VIDEO_H_
 
@@ -38,8 +40,8 @@ int WatchableScale(const Picture& picture);
 
 class VideoWriter {
  public:
-  // Checks what would else fail after the work. BadInput: an option out of range, another ending;
-  // errors of AtomicFile: a path that cannot be written to. WorkFailed: ffmpeg is not installed.
+  // Checks what would else fail after the work. BadInput: an option out of range, another ending.
+  // WorkFailed: a path that cannot be written to (AtomicFile), ffmpeg is not installed.
   explicit VideoWriter(std::filesystem::path path, VideoOptions options = {});
 
   // Without Finish nothing is left behind.
@@ -61,7 +63,8 @@ class VideoWriter {
 
   void Start(const Picture& first);
   void CheckOpen() const;
-  [[noreturn]] void Fail(const std::string& reason);
+  void Close();
+  [[noreturn]] void Fail(const std::string& reason) const;
 
   const std::filesystem::path path_;
   const VideoOptions options_;

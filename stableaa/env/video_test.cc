@@ -25,6 +25,8 @@
 
 #include "stableaa/base/descriptor.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/interrupt.h"
+#include "stableaa/base/process_test.h"
 
 namespace stableaa {
 namespace {
@@ -285,7 +287,8 @@ TEST_F(VideoTest, SaysWhatIsWrongBeforeAnyWork) {
             "a video has 0.1 to 1000 frames per second, found nan");
   EXPECT_EQ(message("a.gif", {.scale = 65}),
             "a video's scale is 1 to 64, or 0 to choose, found 65");
-  EXPECT_EQ(message("none/a.gif"), "cannot write none/a.gif: the directory none does not exist");
+  EXPECT_EQ(MessageOf(kWorkFailed, [&] { VideoWriter video(Path("none/a.gif")); }),
+            "cannot write none/a.gif: the directory none does not exist");
   EXPECT_NE(MessageOf(kWorkFailed, [] { VideoWriter video("/proc/a.gif"); }), "");
   EXPECT_EQ(Names(), std::vector<std::string>{});
 }
@@ -376,6 +379,47 @@ TEST_F(VideoTest, AnAbandonedFfmpegIsKilled) {
   EXPECT_EQ(Names(), std::vector<std::string>{});
 }
 
+// Whether it never reads, reads no more, or does not end. What it starts ignores what can be
+// ignored.
+TEST_F(VideoTest, AnFfmpegThatHangsIsKilled) {
+  ::setenv("STABLEAA_TOOL_SECONDS", "0.3", 1);
+  for (const std::string script :
+       {"sleep 100", "head -c 100 >/dev/null; exec sleep 100",
+        "trap '' TERM INT PIPE; cat >/dev/null; while :; do sleep 100; done"}) {
+    ReplaceFfmpeg("echo $$ >" + Path("pid").string() + "; " + script);
+    EXPECT_EQ(FailureOf(1000),
+              "ffmpeg has not got on for 0.3 s and was killed (STABLEAA_TOOL_SECONDS in the "
+              "environment sets this limit)");
+    pid_t pid = 0;
+    ASSERT_TRUE(std::ifstream(Path("pid")) >> pid);
+    EXPECT_TRUE(DiesWithin(pid, 5)) << script;
+    EXPECT_EQ(Names(), std::vector<std::string>{"pid"});
+  }
+  // As long as it writes, it lives.
+  ReplaceFfmpeg("cat >/dev/null; for i in 1 2 3 4 5 6; do sleep 0.15; echo $i >&3; done");
+  {
+    VideoWriter video(Path("b.gif"));
+    video.Add(Frame(0));
+    video.Finish();
+  }
+  EXPECT_EQ(ReadText(Path("b.gif")), "1\n2\n3\n4\n5\n6\n");
+  ::setenv("STABLEAA_TOOL_SECONDS", "none", 1);
+  EXPECT_THROW(VideoWriter(Path("a.gif")), Error);
+  ::unsetenv("STABLEAA_TOOL_SECONDS");
+}
+
+TEST_F(VideoTest, ItIsLeftAtOnceWhenInterrupted) {
+  ReplaceFfmpeg("exec sleep 100");
+  const InterruptGuard guard;
+  std::thread signal([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ::kill(::getpid(), SIGINT);
+  });
+  EXPECT_EQ(FailureOf(1000), "interrupted");
+  signal.join();
+  EXPECT_EQ(Names(), std::vector<std::string>{});
+}
+
 // Descriptors that a child of this process would be given.
 int Inheritable() {
   int count = 0;
@@ -397,19 +441,22 @@ TEST_F(VideoTest, FfmpegHasItsInputOutputsAndGroupToItself) {
   std::ifstream in(Path("a.gif"));
   std::vector<int> numbers;
   for (int number = 0; in >> number;) numbers.push_back(number);
-  // 0 to 3, and in `ls` the directory that it reads.
-  ASSERT_EQ(numbers.size(), 7U);
+  // 0 to 3, the pipe that ends it with us, and in `ls` the directory that it reads.
+  ASSERT_EQ(numbers.size(), 8U);
   EXPECT_EQ(numbers[3], 3);
-  EXPECT_EQ(numbers[5], numbers[6]);
+  EXPECT_EQ(numbers[6], numbers[7]);
 }
 
+// One that would not by itself.
 TEST_F(VideoTest, FfmpegEndsWithTheProcessThatWrites) {
-  ReplaceFfmpeg("cat >/dev/null; : > " + Path("ended").string());
+  ReplaceFfmpeg("trap '' TERM PIPE; echo $$ >" + Path("pid").string() +
+                "; while :; do sleep 100; done");
   const pid_t writer = ::fork();
   if (writer == 0) {
     try {
       VideoWriter video(Path("a.gif"));
       video.Add(Frame(0));
+      while (!fs::exists(Path("pid")) || fs::file_size(Path("pid")) == 0) ::usleep(1000);
       ::kill(::getpid(), SIGKILL);
     } catch (const Error&) {
       ::_exit(1);  // not on into the other tests
@@ -418,10 +465,10 @@ TEST_F(VideoTest, FfmpegEndsWithTheProcessThatWrites) {
   int status = 0;
   ASSERT_EQ(::waitpid(writer, &status, 0), writer);
   EXPECT_TRUE(WIFSIGNALED(status));
-  for (int i = 0; i < 500 && !fs::exists(Path("ended")); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_EQ(Names(), (std::vector<std::string>{".a.gif.tmp", "ended"}));
+  pid_t pid = 0;
+  ASSERT_TRUE(std::ifstream(Path("pid")) >> pid);
+  EXPECT_TRUE(DiesWithin(pid, 10));
+  EXPECT_EQ(Names(), (std::vector<std::string>{".a.gif.tmp", "pid"}));
 }
 
 }  // namespace

@@ -12,9 +12,12 @@
 #include <utility>
 
 #include "stableaa/base/csv_cells.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/moments.h"
 #include "stableaa/base/nearest_name.h"
+#include "stableaa/base/plain_text.h"
+#include "stableaa/base/toml_values.h"
 #include "stableaa/experiment/atari_scores.h"
 
 namespace stableaa {
@@ -54,30 +57,45 @@ bool Precedes(const std::string& a, const std::string& b) {
 
 // ---- Variants ----
 
-using KeysByPreset = std::map<std::string, std::set<std::string>>;
+// The keys in which the runs of a preset differ, within one environment: what families of
+// environments differ in makes no variant.
+struct VaryingKeys {
+  std::map<std::string, std::set<std::string>> anywhere;  // by preset
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> by_env_preset = {};
 
-// Of runs in one environment: what families of environments differ in makes no variant.
-KeysByPreset KeysThatDiffer(std::span<const RunRecord> records) {
-  std::map<std::pair<std::string, std::string>, const RunRecord*> first;
-  KeysByPreset keys;
-  for (const RunRecord& record : records) {
-    const std::string& preset = record.options.train.preset;
-    const RunRecord& other =
-        *first.try_emplace({record.options.train.env, preset}, &record).first->second;
-    for (const auto& [key, value] : record.settings) {
-      if (IsOfTheMethod(key) && other.settings.at(key) != value) keys[preset].insert(key);
+  explicit VaryingKeys(std::span<const RunRecord> records) {
+    std::map<std::pair<std::string, std::string>, const RunRecord*> first;
+    for (const RunRecord& record : records) {
+      const TrainOptions& train = record.options.train;
+      const RunRecord& other = *first.try_emplace({train.env, train.preset}, &record).first->second;
+      for (const auto& [key, value] : record.settings) {
+        if (!IsOfTheMethod(key) || other.settings.at(key) == value) continue;
+        anywhere[train.preset].insert(key);
+        by_env_preset[{train.env, train.preset}].insert(key);
+      }
     }
   }
-  return keys;
-}
 
-Variant VariantOf(const RunRecord& record, const KeysByPreset& keys) {
-  Variant variant{.preset = record.options.train.preset};
-  if (const auto own = keys.find(variant.preset); own != keys.end()) {
-    for (const std::string& key : own->second) variant.values[key] = record.settings.at(key);
+  // The same in all environments.
+  Variant VariantOf(const RunRecord& record) const {
+    return WithValues(record, anywhere, record.options.train.preset);
   }
-  return variant;
-}
+  // Without what does not vary in its environment.
+  Variant VariantHere(const RunRecord& record) const {
+    const TrainOptions& train = record.options.train;
+    return WithValues(record, by_env_preset, std::pair(train.env, train.preset));
+  }
+
+ private:
+  template <typename Keys, typename Place>
+  static Variant WithValues(const RunRecord& record, const Keys& keys, const Place& place) {
+    Variant variant{.preset = record.options.train.preset};
+    if (const auto own = keys.find(place); own != keys.end()) {
+      for (const std::string& key : own->second) variant.values[key] = record.settings.at(key);
+    }
+    return variant;
+  }
+};
 
 // By preset, then by values.
 bool ComesBefore(const Variant& a, const Variant& b) {
@@ -94,9 +112,18 @@ bool ComesBefore(const Variant& a, const Variant& b) {
 struct Candidate {
   const RunRecord* record = nullptr;
   std::size_t variant = 0;
+  Variant here;
+  std::string label;
 };
 
 std::int64_t LastStep(const RunRecord& record) { return record.evaluations.back().step; }
+
+// As far as its evaluations count: those of a run that reached its suite's return are carried
+// forward to its planned end.
+std::int64_t CountsUpTo(const RunRecord& record) {
+  return record.reached_stop_return() ? std::max(LastStep(record), record.options.train.steps)
+                                      : LastStep(record);
+}
 
 // Leaves out those that `why_not` has an answer for.
 void LeaveOut(std::vector<Candidate>& candidates, Comparison& comparison,
@@ -104,8 +131,7 @@ void LeaveOut(std::vector<Candidate>& candidates, Comparison& comparison,
   std::erase_if(candidates, [&](const Candidate& candidate) {
     const std::string why = why_not(candidate);
     if (why.empty()) return false;
-    comparison.left_out.push_back(
-        {candidate.record, comparison.variants[candidate.variant].Label(), why});
+    comparison.left_out.push_back({candidate.record, candidate.label, why});
     return true;
   });
 }
@@ -124,14 +150,14 @@ void LeaveOutRepeated(std::vector<Candidate>& candidates, Comparison& comparison
     const RunRecord* const other = kept_for(candidate);
     return candidate.record == other
                ? std::string()
-               : fmt::format("repeats {}, configuration and seed", other->directory.string());
+               : fmt::format("repeats {}, configuration and seed", ShownPath(other->directory));
   });
 }
 
 std::int64_t ComparedStep(const std::vector<Candidate>& candidates) {
   std::map<std::size_t, std::int64_t> ended, farthest;  // by variant
   for (const Candidate& candidate : candidates) {
-    const std::int64_t step = LastStep(*candidate.record);
+    const std::int64_t step = CountsUpTo(*candidate.record);
     farthest[candidate.variant] = std::max(farthest[candidate.variant], step);
     if (!candidate.record->ended()) continue;
     const auto [place, is_new] = ended.try_emplace(candidate.variant, step);
@@ -145,15 +171,18 @@ std::int64_t ComparedStep(const std::vector<Candidate>& candidates) {
   return smallest;
 }
 
-// Those of the run with the fewest that all curves cover, thinned out if they are very many.
+// Those of the run with the fewest that all curves cover, thinned out if they are very many. Runs
+// that are carried forward have fewer only because they ended; of such alone, the last one's.
 std::vector<std::int64_t> ComparedSteps(const std::vector<Candidate>& candidates,
                                         std::int64_t last) {
-  std::int64_t first = 0;
-  std::vector<std::int64_t> steps;
+  std::int64_t first = 0, latest = 0;
   for (const Candidate& candidate : candidates) {
     first = std::max(first, candidate.record->evaluations.front().step);
+    latest = std::max(latest, LastStep(*candidate.record));
   }
+  std::vector<std::int64_t> steps;
   for (const Candidate& candidate : candidates) {
+    if (LastStep(*candidate.record) < std::min(latest, last)) continue;
     std::vector<std::int64_t> own;
     for (const CurvePoint& point : candidate.record->evaluations) {
       if (point.step >= first && point.step < last) own.push_back(point.step);
@@ -174,31 +203,32 @@ std::span<const CurvePoint> UpTo(const Curve& curve, std::int64_t last) {
   return {curve.begin(), end};
 }
 
-// From the first to the last of the steps, with the values there.
-Curve Between(const Curve& curve, const std::vector<std::int64_t>& steps) {
-  Curve part = {{steps.front(), ValueAt(curve, steps.front())}};
-  for (const CurvePoint& point : curve) {
+// Mean height between the first and the last of the steps; nothing after the last one is looked at.
+double AreaBetween(std::span<const CurvePoint> seen, const std::vector<std::int64_t>& steps) {
+  const bool has_ended = seen.back().step <= steps.front();
+  Curve part = {{steps.front(), has_ended ? seen.back().value : ValueAt(seen, steps.front())}};
+  for (const CurvePoint& point : seen) {
     if (point.step > steps.front() && point.step < steps.back()) part.push_back(point);
   }
-  if (steps.size() > 1) part.push_back({steps.back(), ValueAt(curve, steps.back())});
-  return part;
+  if (steps.size() > 1) part.push_back({steps.back(), seen.back().value});
+  return MeanHeight(part);
 }
 
 ComparedRun MakeComparedRun(const RunRecord& record, const std::vector<std::int64_t>& steps) {
   ComparedRun run{.record = &record};
-  for (const std::int64_t step : steps) run.returns.push_back(ValueAt(record.evaluations, step));
-  const std::span<const CurvePoint> curve = UpTo(record.evaluations, steps.back());
-  std::vector<double> late = {run.returns.back()};
-  run.best = run.returns.back();
-  for (const CurvePoint& point : curve) {
+  for (const std::int64_t step : steps) run.returns.push_back(LastValue(record.evaluations, step));
+  const std::span<const CurvePoint> seen = UpTo(record.evaluations, steps.back());
+  std::vector<double> late;
+  run.best = seen.back().value;
+  for (const CurvePoint& point : seen) {
     run.best = std::max(run.best, point.value);
-    if (static_cast<double>(point.step) > kFinalShare * static_cast<double>(steps.back()) &&
-        point.step < steps.back()) {
+    if (static_cast<double>(point.step) > kFinalShare * static_cast<double>(steps.back())) {
       late.push_back(point.value);
     }
   }
-  run.final = MomentsOf(late).mean;
-  run.area = MeanHeight(Between(record.evaluations, steps));
+  run.final = late.empty() ? seen.back().value : MomentsOf(late).mean;
+  run.area = AreaBetween(seen, steps);
+  if (LastStep(record) < steps.back()) run.carried_from = LastStep(record);
   return run;
 }
 
@@ -235,6 +265,15 @@ Threshold ThresholdOf(const EnvironmentResults& results, const ComparisonOptions
   if (const auto given = options.thresholds.find(results.env); given != options.thresholds.end()) {
     return {given->second, "as given"};
   }
+  std::optional<double> of_suites;
+  for (const VariantRuns& variant : results.variants) {
+    for (const ComparedRun& run : variant.runs) {
+      const std::optional<double>& own = run.record->stop_return;
+      // No run of that suite could reach more.
+      if (own) of_suites = std::min(*own, of_suites.value_or(*own));
+    }
+  }
+  if (of_suites) return {*of_suites, "stop.eval_return of the suite"};
   if (results.env == "classic/cartpole") return {475, "where Gymnasium calls it solved"};
   if (results.scale.kind == Scale::Kind::kHuman) return {results.scale.high, "a person's score"};
   double best = -std::numeric_limits<double>::infinity();
@@ -248,15 +287,20 @@ Threshold ThresholdOf(const EnvironmentResults& results, const ComparisonOptions
 
 EnvironmentResults MakeResults(const std::string& env, const std::vector<Candidate>& candidates,
                                std::int64_t last, const ComparisonOptions& options) {
-  EnvironmentResults results{.env = env, .steps = ComparedSteps(candidates, last)};
-  std::map<std::size_t, std::vector<ComparedRun>> runs;
+  EnvironmentResults results{.env = Shorten(env, std::string::npos),
+                             .steps = ComparedSteps(candidates, last)};
+  std::map<std::size_t, VariantRuns> by_variant;
   for (const Candidate& candidate : candidates) {
-    runs[candidate.variant].push_back(MakeComparedRun(*candidate.record, results.steps));
+    VariantRuns& variant = by_variant[candidate.variant];
+    variant.variant = candidate.variant;
+    variant.here = candidate.here;
+    variant.label = candidate.label;
+    variant.runs.push_back(MakeComparedRun(*candidate.record, results.steps));
   }
-  for (auto& [variant, its_runs] : runs) {
-    std::ranges::sort(its_runs, {},
+  for (auto& [number, variant] : by_variant) {
+    std::ranges::sort(variant.runs, {},
                       [](const ComparedRun& run) { return run.record->options.train.seed; });
-    results.variants.push_back({variant, std::move(its_runs)});
+    results.variants.push_back(std::move(variant));
   }
   results.scale = ScaleOf(results);
   const Threshold threshold = ThresholdOf(results, options);
@@ -276,6 +320,7 @@ void AddEnvironment(const std::string& env, std::vector<Candidate> candidates,
   LeaveOut(candidates, comparison, [](const Candidate& candidate) {
     if (candidate.record->diverged)
       return fmt::format("diverged after step {}", candidate.record->step);
+    if (const std::string fault = candidate.record->EvaluationFault(); !fault.empty()) return fault;
     return std::string(candidate.record->evaluations.empty() ? "has no evaluation yet" : "");
   });
   LeaveOutRepeated(candidates, comparison);
@@ -283,7 +328,7 @@ void AddEnvironment(const std::string& env, std::vector<Candidate> candidates,
   const std::int64_t last = ComparedStep(candidates);
   LeaveOut(candidates, comparison, [last](const Candidate& candidate) {
     const Curve& evaluations = candidate.record->evaluations;
-    if (evaluations.back().step < last) {
+    if (CountsUpTo(*candidate.record) < last) {
       return fmt::format("evaluated up to step {}, compared at {}", evaluations.back().step, last);
     }
     return evaluations.front().step > last
@@ -300,8 +345,8 @@ void CheckThresholds(const ComparisonOptions& options,
   for (const auto& [env, candidates] : by_env) names.push_back(env);
   for (const auto& [env, threshold] : options.thresholds) {
     if (!by_env.contains(env)) {
-      throw BadInput(
-          fmt::format("a threshold for '{}', which no run has{}", env, DidYouMean(env, names)));
+      throw BadInput(fmt::format("a threshold for '{}', which no run has{}", Shorten(env),
+                                 DidYouMean(env, names)));
     }
   }
 }
@@ -324,6 +369,66 @@ void DropUnusedVariants(Comparison& comparison) {
   comparison.variants = std::move(used);
 }
 
+// ---- Names ----
+
+// Broken UTF-8 becomes '?'.
+std::string WithoutControls(std::string_view text) {
+  std::string kept;
+  while (!text.empty()) {
+    const std::size_t length = Utf8Length(text);
+    const auto byte = static_cast<unsigned char>(text[0]);
+    // U+0080 to U+009F, which terminals obey too, are 0xC2 and another byte below 0xA0.
+    const bool is_control =
+        byte < 0x20 || byte == 0x7F || (byte == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
+    if (length == 0) {
+      kept += '?';
+    } else if (!is_control) {
+      kept += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return kept;
+}
+
+std::string LabelOf(const std::string& preset, const std::map<std::string, std::string>& values) {
+  std::string label = Shorten(preset, std::string::npos);
+  for (const auto& [key, value] : values) {
+    label += fmt::format(", {} = {}", KeySymbol(key), Unquoted(value));
+  }
+  return label;
+}
+
+// "'dqn', 'raa'"
+std::string Quoted(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += fmt::format("{}'{}'", text.empty() ? "" : ", ", Shorten(name));
+  }
+  return text;
+}
+
+// Both as they are in all environments and in each.
+VariantNames NamesOf(std::span<const RunRecord> records, const VaryingKeys& keys,
+                     const ComparisonOptions& options) {
+  std::set<std::string> labels, presets;
+  for (const RunRecord& record : records) {
+    labels.insert(keys.VariantOf(record).Label());
+    labels.insert(keys.VariantHere(record).Label());
+    presets.insert(Variant{.preset = record.options.train.preset}.Label());
+  }
+  return {options.labels, labels, presets};
+}
+
+void RequireDifferentNames(const EnvironmentResults& results) {
+  std::set<std::string> names;
+  for (const VariantRuns& variant : results.variants) {
+    if (!names.insert(variant.label).second) {
+      throw BadInput(fmt::format("two variants in {} would be called '{}'", Shorten(results.env),
+                                 Shorten(variant.label)));
+    }
+  }
+}
+
 }  // namespace
 
 std::string KeySymbol(const std::string& key) {
@@ -333,12 +438,45 @@ std::string KeySymbol(const std::string& key) {
   return symbol != kSymbols.end() ? symbol->second : key.substr(key.rfind('.') + 1);
 }
 
-std::string Variant::Label() const {
-  std::string label = preset;
-  for (const auto& [key, value] : values) {
-    label += fmt::format(", {} = {}", KeySymbol(key), Unquoted(value));
+std::string Variant::Label() const { return LabelOf(preset, values); }
+
+VariantNames::VariantNames(const std::vector<std::string>& rules,
+                           const std::set<std::string>& labels,
+                           const std::set<std::string>& presets) {
+  std::set<std::string> known = labels;
+  known.insert(presets.begin(), presets.end());
+  for (const std::string& rule : rules) {
+    // Labels and texts may have more of these: the longest label that there is counts.
+    std::size_t at = rule.rfind('=');
+    while (at != std::string::npos && !known.contains(std::string(Trim(rule.substr(0, at))))) {
+      at = at == 0 ? std::string::npos : rule.rfind('=', at - 1);
+    }
+    if (at == std::string::npos) {
+      const std::string wanted = rule.substr(0, rule.find('='));
+      throw BadInput(fmt::format("a label for '{}', expected one of {}{}", Shorten(wanted),
+                                 Quoted(known), DidYouMean(wanted, {known.begin(), known.end()})));
+    }
+    const std::string variant(Trim(rule.substr(0, at)));
+    const std::string text(Trim(WithoutControls(rule.substr(at + 1))));
+    if (text.empty()) {
+      throw BadInput(fmt::format("the label of '{}' is empty", Shorten(variant)));
+    }
+    if (!given_.emplace(variant, text).second) {
+      throw BadInput(fmt::format("two labels for '{}'", Shorten(variant)));
+    }
   }
-  return label;
+}
+
+std::string VariantNames::Of(const Variant& variant) const {
+  const auto given = given_.find(variant.Label());
+  if (given != given_.end()) return given->second;
+  return OfPreset(variant.preset) + LabelOf("", variant.values);
+}
+
+std::string VariantNames::OfPreset(const std::string& preset) const {
+  const std::string label = LabelOf(preset, {});
+  const auto given = given_.find(label);
+  return given == given_.end() ? label : given->second;
 }
 
 std::vector<double> VariantRuns::Values(double ComparedRun::*score) const {
@@ -353,6 +491,12 @@ std::vector<double> VariantRuns::ReturnsAt(std::size_t step_index) const {
   return values;
 }
 
+std::size_t VariantRuns::CarriedAt(std::int64_t step) const {
+  return static_cast<std::size_t>(std::ranges::count_if(runs, [step](const ComparedRun& run) {
+    return run.carried_from && *run.carried_from < step;
+  }));
+}
+
 double Scale::operator()(double score) const {
   return high > low ? (score - low) / (high - low) : 0;
 }
@@ -363,10 +507,11 @@ const VariantRuns* EnvironmentResults::Find(std::size_t variant) const {
 }
 
 Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& options) {
-  const KeysByPreset keys = KeysThatDiffer(records);
+  const VaryingKeys keys(records);
   Comparison comparison;
+  comparison.names = NamesOf(records, keys, options);
   for (const RunRecord& record : records) {
-    const Variant variant = VariantOf(record, keys);
+    const Variant variant = keys.VariantOf(record);
     if (std::ranges::find(comparison.variants, variant) == comparison.variants.end()) {
       comparison.variants.push_back(variant);
     }
@@ -375,15 +520,29 @@ Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& 
 
   std::map<std::string, std::vector<Candidate>> by_env;
   for (const RunRecord& record : records) {
-    const auto place = std::ranges::find(comparison.variants, VariantOf(record, keys));
+    const Variant variant = keys.VariantOf(record), here = keys.VariantHere(record);
+    const auto place = std::ranges::find(comparison.variants, variant);
+    // A name for one of several variants stays with it where it has no sibling.
+    const bool is_named = comparison.names.HasLabel(variant.Label());
     by_env[record.options.train.env].push_back(
-        {&record, static_cast<std::size_t>(place - comparison.variants.begin())});
+        {.record = &record,
+         .variant = static_cast<std::size_t>(place - comparison.variants.begin()),
+         .here = here,
+         .label = comparison.names.Of(is_named ? variant : here)});
   }
   CheckThresholds(options, by_env);
   for (const auto& [env, candidates] : by_env) {
     AddEnvironment(env, candidates, options, comparison);
   }
   DropUnusedVariants(comparison);
+  for (const Variant& variant : comparison.variants) {
+    comparison.labels.push_back(comparison.names.Of(variant));
+  }
+  if (!options.labels.empty()) {
+    for (const EnvironmentResults& results : comparison.environments) {
+      RequireDifferentNames(results);
+    }
+  }
   for (std::size_t e = 0; e < comparison.environments.size(); ++e) {
     if (comparison.environments[e].variants.size() == comparison.variants.size()) {
       comparison.shared.push_back(e);
@@ -419,12 +578,9 @@ double MedianScore(const TaskScores& scores) {
   return (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
 }
 
-double ReturnAfter(const std::vector<std::int64_t>& steps, const std::vector<double>& returns,
-                   double share) {
-  Curve curve;
-  for (std::size_t i = 0; i < steps.size(); ++i) curve.push_back({steps[i], returns[i]});
+std::int64_t StepAfter(const std::vector<std::int64_t>& steps, double share) {
   const double step = std::round(share * static_cast<double>(steps.back()));
-  return ValueAt(curve, std::clamp(static_cast<std::int64_t>(step), steps.front(), steps.back()));
+  return std::clamp(static_cast<std::int64_t>(step), steps.front(), steps.back());
 }
 
 }  // namespace
@@ -465,25 +621,42 @@ TaskScores SharedScores(const Comparison& comparison, std::size_t variant,
   return scores;
 }
 
-double FirstShare(const Comparison& comparison) {
+std::vector<double> SharedShares(const Comparison& comparison) {
+  std::vector<double> fewest;
   double first = 0;
   for (const std::size_t e : comparison.shared) {
+    std::vector<double> shares;
     const std::vector<std::int64_t>& steps = comparison.environments[e].steps;
-    first = std::max(first, static_cast<double>(steps.front()) / static_cast<double>(steps.back()));
+    for (const std::int64_t step : steps) {
+      shares.push_back(static_cast<double>(step) / static_cast<double>(steps.back()));
+    }
+    first = std::max(first, shares.front());
+    if (fewest.empty() || shares.size() < fewest.size()) fewest = shares;
   }
-  return first;
+  std::erase_if(fewest, [first](double share) { return share < first; });
+  return fewest;
 }
 
 TaskScores SharedReturns(const Comparison& comparison, std::size_t variant, double share) {
   TaskScores scores;
   for (const std::size_t e : comparison.shared) {
     const EnvironmentResults& results = comparison.environments[e];
+    const std::int64_t step = StepAfter(results.steps, share);
     std::vector<double>& task = scores.emplace_back();
     for (const ComparedRun& run : results.Find(variant)->runs) {
-      task.push_back(results.scale(ReturnAfter(results.steps, run.returns, share)));
+      task.push_back(results.scale(LastValue(run.record->evaluations, step)));
     }
   }
   return scores;
+}
+
+std::size_t SharedCarried(const Comparison& comparison, std::size_t variant, double share) {
+  std::size_t carried = 0;
+  for (const std::size_t e : comparison.shared) {
+    const EnvironmentResults& results = comparison.environments[e];
+    carried += results.Find(variant)->CarriedAt(StepAfter(results.steps, share));
+  }
+  return carried;
 }
 
 }  // namespace stableaa

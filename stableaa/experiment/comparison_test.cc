@@ -76,6 +76,79 @@ TEST(Variants, DoNotDifferBySeedStepsThreadsOrFamilyOfEnvironments) {
   EXPECT_EQ(std::ranges::find(keys, "train.seed"), keys.end());
 }
 
+// What varies elsewhere is no part of a name.
+TEST(Variants, AreNamedInAnEnvironmentByTheKeysThatVaryThere) {
+  const std::vector<RunRecord> records = {
+      Make({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=1"}}),
+      Make({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=10"}}),
+      Make({.preset = "raa", .returns = {1}}),
+      Make({.env = "classic/cartpole",
+            .preset = "stable-aa",
+            .returns = {1},
+            .settings = {"agent.eta=1"}})};
+  const Comparison comparison = Compare(records);
+  ASSERT_EQ(comparison.environments.size(), 2U);
+  const EnvironmentResults &cartpole = comparison.environments[0],
+                           &breakout = comparison.environments[1];
+  ASSERT_EQ(cartpole.variants.size(), 1U);
+  EXPECT_EQ(cartpole.variants[0].label, "stable-aa");
+  ASSERT_EQ(breakout.variants.size(), 3U);
+  EXPECT_EQ(breakout.variants[1].label, "stable-aa, η = 1.0");
+  EXPECT_EQ(cartpole.variants[0].variant, breakout.variants[1].variant) << "the same method";
+}
+
+TEST(Variants, TakeTheNamesThatAreGiven) {
+  const std::vector<RunRecord> records = {
+      Make({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=1"}}),
+      Make({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=10"}}),
+      Make({.preset = "raa", .returns = {1}}),
+      Make({.env = "classic/cartpole",
+            .preset = "stable-aa",
+            .returns = {1},
+            .settings = {"agent.eta=1"}})};
+  const auto labels = [&records](const std::vector<std::string>& rules) {
+    const Comparison comparison = Compare(records, {.labels = rules});
+    std::vector<std::string> found;
+    for (const EnvironmentResults& results : comparison.environments) {
+      for (const VariantRuns& variant : results.variants) found.push_back(variant.label);
+    }
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(labels({"stable-aa=Ours", "raa=x = y"}),
+            (Names{"Ours", "x = y", "Ours, η = 1.0", "Ours, η = 10.0"}));
+  EXPECT_EQ(labels({"stable-aa, η = 1.0=Ours (η = 1)"}),
+            (Names{"Ours (η = 1)", "raa", "Ours (η = 1)", "stable-aa, η = 10.0"}));
+  EXPECT_EQ(labels({"raa=\x1b]0;a\x07 \x7f\xc2\x9b\nb\xff"})[1], "]0;a b?");
+}
+
+TEST(Variants, RefuseNamesThatMakeNoSense) {
+  const std::vector<RunRecord> records = {Make({.preset = "dqn", .returns = {1}}),
+                                          Make({.preset = "raa", .returns = {1}})};
+  const auto refusal = [&records](const std::vector<std::string>& rules) -> std::string {
+    try {
+      Compare(records, {.labels = rules});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), 2);
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal({"dnq=x"}),
+            "a label for 'dnq', expected one of 'dqn', 'raa'; did you mean 'dqn'?");
+  EXPECT_EQ(refusal({"x"}), "a label for 'x', expected one of 'dqn', 'raa'");
+  EXPECT_EQ(refusal({"dqn= \x01"}), "the label of 'dqn' is empty");
+  EXPECT_EQ(refusal({"dqn=a", "dqn=b"}), "two labels for 'dqn'");
+  EXPECT_EQ(refusal({"dqn=raa"}), "two variants in minatar/breakout would be called 'raa'");
+}
+
+TEST(Variants, HaveNamesWithoutControlCharacters) {
+  RunRecord record = Make({.returns = {1}});
+  record.options.train.preset = "a\x1b]0;b\n\xff";
+  const std::vector<RunRecord> records = {record};
+  EXPECT_EQ(Compare(records).environments[0].variants[0].label, "a\\u001B]0;b\\n?");
+}
+
 TEST(Compare, EndsAtTheLastStepThatEveryVariantHas) {
   const std::vector<RunRecord> records = {
       Make({.seed = 1, .returns = {1, 2, 3, 4, 5, 6}}),
@@ -105,8 +178,42 @@ TEST(Compare, BringsCurvesOntoTheEvaluationsOfTheRunThatHasTheFewest) {
             .settings = {"eval.interval_steps=28", "train.steps=56"}})};
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps, (std::vector<std::int64_t>{28, 56}));
-  EXPECT_EQ(results.variants[0].runs[0].returns, (std::vector<double>{18, 46}));
-  EXPECT_EQ(results.variants[0].ReturnsAt(0), (std::vector<double>{18, 5}));
+  // The run's evaluations in steps 20 and 50; those in 30 and 60 are not known yet.
+  EXPECT_EQ(results.variants[0].runs[0].returns, (std::vector<double>{10, 40}));
+  EXPECT_EQ(results.variants[0].ReturnsAt(0), (std::vector<double>{10, 5}));
+}
+
+// Whatever happens after the compared step, all numbers stay as they are.
+TEST(Compare, UsesNoEvaluationAfterTheComparedStep) {
+  const auto run_with_later = [](double later) {
+    const std::vector<RunRecord> records = {
+        Make({.seed = 1, .returns = {1, 2, 4, later, later}, .settings = {"train.steps=50"}}),
+        Make({.preset = "raa", .returns = {3}, .interval = 35, .settings = {"train.steps=35"}})};
+    const EnvironmentResults results = Compare(records).environments.at(0);
+    EXPECT_EQ(results.steps, std::vector<std::int64_t>{35});
+    return results.variants.at(0).runs.at(0);
+  };
+  const ComparedRun run = run_with_later(500);
+  EXPECT_EQ(run.returns, std::vector<double>{4}) << "that of step 30";
+  EXPECT_EQ(run.final, 4) << "no evaluation in the last tenth: the last one before";
+  EXPECT_EQ(run.best, 4);
+  EXPECT_EQ(run.area, 4);
+  const ComparedRun other = run_with_later(-500);
+  EXPECT_EQ(other.final, run.final);
+  EXPECT_EQ(other.best, run.best);
+  EXPECT_EQ(other.area, run.area);
+  EXPECT_FALSE(run.carried_from);
+}
+
+TEST(Compare, CarriesTheLastEvaluationOnInAnArea) {
+  const std::vector<RunRecord> records = {
+      Make({.seed = 1, .returns = {1, 2, 3}, .interval = 12, .settings = {"train.steps=36"}}),
+      Make({.seed = 2, .returns = {0, 10, 20, 90}, .settings = {"train.steps=40"}})};
+  const EnvironmentResults results = Compare(records).environments.at(0);
+  EXPECT_EQ(results.steps, (std::vector<std::int64_t>{12, 24, 36}));
+  // From 2 in step 12 by straight lines to 10 in step 20 and 20 in step 30, which stays to step 36.
+  EXPECT_EQ(results.variants[0].runs[1].area, (8 * 6 + 10 * 15 + 6 * 20) / 24.0);
+  EXPECT_EQ(results.variants[0].runs[0].area, 2);
 }
 
 TEST(Compare, ScoresARunByItsOwnEvaluations) {
@@ -140,6 +247,84 @@ TEST(Compare, RefusesAThresholdForWhatNobodyPlayed) {
                  "a threshold for 'minatar/breakuot', which no run has; did you mean "
                  "'minatar/breakout'?");
   }
+}
+
+RunRecord StoppedAt(double stop_return, RunRecord record) {
+  record.stop_return = stop_return;
+  record.ended_early = true;
+  return record;
+}
+
+// As a suite with stop.eval_return = 9 leaves them: the fast ones have fewer evaluations.
+TEST(Compare, CarriesRunsForwardThatReachedTheirSuitesReturn) {
+  const std::vector<std::string> planned = {"train.steps=60"};
+  std::vector<RunRecord> records = {
+      StoppedAt(9, Make({.seed = 1, .returns = {1, 9}, .settings = planned})),
+      Make({.seed = 2, .returns = {1, 2, 3, 4, 5, 6}, .settings = planned}),
+      StoppedAt(9, Make({.preset = "raa", .returns = {4, 5, 6, 9.5}, .settings = planned}))};
+  records[1].stop_return = 9;
+  const Comparison comparison = Compare(records);
+  EXPECT_TRUE(comparison.left_out.empty());
+  const EnvironmentResults& results = comparison.environments.at(0);
+  EXPECT_EQ(results.steps, (std::vector<std::int64_t>{10, 20, 30, 40, 50, 60}));
+  EXPECT_EQ(results.threshold, 9);
+  EXPECT_EQ(results.threshold_source, "stop.eval_return of the suite");
+  const ComparedRun &fast = results.variants[0].runs[0], &slow = results.variants[0].runs[1],
+                    &raa = results.variants[1].runs[0];
+  EXPECT_EQ(fast.returns, (std::vector<double>{1, 9, 9, 9, 9, 9}));
+  EXPECT_EQ(fast.final, 9);
+  EXPECT_EQ(fast.area, (10 * 5 + 40 * 9) / 50.0);
+  EXPECT_EQ(fast.steps_to_threshold, 20);
+  EXPECT_EQ(fast.carried_from, 20);
+  EXPECT_EQ(slow.final, 6);
+  EXPECT_EQ(slow.steps_to_threshold, kInfinity);
+  EXPECT_FALSE(slow.carried_from);
+  EXPECT_EQ(raa.carried_from, 40);
+  EXPECT_EQ(results.variants[0].CarriedAt(20), 0U) << "its own evaluation";
+  EXPECT_EQ(results.variants[0].CarriedAt(30), 1U);
+  EXPECT_EQ(Compare(records, {.thresholds = {{"minatar/breakout", 5}}}).environments[0].threshold,
+            5);
+}
+
+TEST(Compare, ComparesRunsThatAllReachedTheirSuitesReturnAtThePlannedEnd) {
+  const std::vector<std::string> planned = {"train.steps=100"};
+  const std::vector<RunRecord> records = {
+      StoppedAt(9, Make({.seed = 1, .returns = {9}, .settings = planned})),
+      StoppedAt(9, Make({.seed = 2, .returns = {1, 2, 9}, .settings = planned}))};
+  const EnvironmentResults results = Compare(records).environments.at(0);
+  EXPECT_EQ(results.steps, (std::vector<std::int64_t>{10, 20, 30, 100}));
+  EXPECT_EQ(results.variants[0].Values(&ComparedRun::final), (std::vector<double>{9, 9}));
+  EXPECT_EQ(results.variants[0].CarriedAt(100), 2U);
+}
+
+// Nobody knows what it would have done.
+TEST(Compare, CarriesNoRunForwardWhoseMinutesWereOver) {
+  const std::vector<std::string> planned = {"train.steps=60"};
+  const std::vector<RunRecord> records = {
+      StoppedAt(9, Make({.seed = 1, .returns = {1, 2, 3}, .settings = planned})),
+      StoppedAt(9, Make({.seed = 2, .returns = {1, 9}, .settings = planned})),
+      Make({.seed = 3, .returns = {1, 2, 3, 4, 5, 6}, .settings = planned})};
+  const EnvironmentResults results = Compare(records).environments.at(0);
+  EXPECT_EQ(results.steps.back(), 30);
+  EXPECT_EQ(results.variants[0].Values(&ComparedRun::final), (std::vector<double>{3, 9, 3}));
+  EXPECT_EQ(results.variants[0].CarriedAt(30), 1U);
+}
+
+TEST(Compare, AsksForTheSmallestReturnOfSeveralSuites) {
+  const std::vector<RunRecord> records = {StoppedAt(9, Make({.seed = 1, .returns = {9}})),
+                                          StoppedAt(4, Make({.seed = 2, .returns = {4}}))};
+  EXPECT_EQ(Compare(records).environments.at(0).threshold, 4);
+}
+
+TEST(Compare, LeavesOutRunsWithEvaluationsThatAreNoNumbers) {
+  std::vector<RunRecord> records = {Make({.seed = 1, .returns = {1, 2}}),
+                                    Make({.seed = 2, .returns = {1, 2}})};
+  records[1].metrics.not_finite["eval_return_mean"] = {15, 18};
+  const Comparison comparison = Compare(records);
+  ASSERT_EQ(comparison.left_out.size(), 1U);
+  EXPECT_EQ(comparison.left_out[0].record, &records[1]);
+  EXPECT_EQ(comparison.left_out[0].why,
+            "2 of 4 evaluations are no finite numbers, the first in step 15");
 }
 
 TEST(Compare, LeavesOutNoRunThatHasEnded) {
@@ -234,9 +419,19 @@ TEST(SharedScores, AreOfEnvironmentsThatAllVariantsHave) {
   EXPECT_EQ(SharedScores(comparison, 0, &ComparedRun::final), (TaskScores{{1}, {1}}));
   EXPECT_EQ(SharedScores(comparison, 1, &ComparedRun::final), (TaskScores{{0.75}, {0.5}}));
   // Half of 20 steps is the first evaluation; three quarters lie between the two.
-  EXPECT_EQ(FirstShare(comparison), 0.5);
+  EXPECT_EQ(SharedShares(comparison), (std::vector<double>{0.5, 1}));
   EXPECT_EQ(SharedReturns(comparison, 1, 0.5), (TaskScores{{0.25}, {0}}));
-  EXPECT_EQ(SharedReturns(comparison, 1, 0.75), (TaskScores{{0.5}, {0.25}}));
+  EXPECT_EQ(SharedReturns(comparison, 1, 0.75), SharedReturns(comparison, 1, 0.5));
+}
+
+TEST(SharedScores, AreComparedAtTheEvaluationsOfTheEnvironmentThatHasTheFewest) {
+  const std::vector<RunRecord> records = {
+      Make({.env = "minatar/breakout", .returns = {0, 1, 2, 3, 4, 5, 6, 7}}),
+      Make({.env = "minatar/asterix", .returns = {0, 4}, .interval = 50}),
+  };
+  const Comparison comparison = Compare(records);
+  EXPECT_EQ(SharedShares(comparison), (std::vector<double>{0.5, 1}));
+  EXPECT_EQ(SharedReturns(comparison, 0, 0.5), (TaskScores{{0}, {3.0 / 7}}));
 }
 
 TEST(Estimates, HaveNoIntervalForSingleRuns) {

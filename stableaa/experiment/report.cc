@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,7 +16,6 @@
 #include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/gnuplot.h"
-#include "stableaa/base/log.h"
 #include "stableaa/base/plain_text.h"
 #include "stableaa/base/toml_values.h"
 #include "stableaa/experiment/report_page.h"
@@ -38,9 +38,37 @@ struct Found {
   std::vector<FailedRun> failed;
 };
 
+// What a report makes use of in a sweep's suite.toml. A suite that cannot be read has nothing.
+struct SuiteNotes {
+  std::string title;
+  std::optional<double> eval_return;
+};
+
+SuiteNotes ReadSuiteNotes(const fs::path& sweep) {
+  SuiteNotes notes;
+  const fs::path suite = sweep / "suite.toml";
+  std::error_code error;
+  if (!fs::is_regular_file(suite, error)) return notes;
+  try {
+    for (const TomlEntry& entry :
+         ReadToml(ReadTextFile(suite, kLargestSuiteFile), suite.string())) {
+      const auto* const text = std::get_if<std::string>(&entry.value.is);
+      const auto* const real = std::get_if<double>(&entry.value.is);
+      const auto* const whole = std::get_if<std::int64_t>(&entry.value.is);
+      if (entry.key == "title" && text != nullptr) notes.title = *text;
+      if (entry.key != "stop.eval_return") continue;
+      if (real != nullptr && std::isfinite(*real)) notes.eval_return = *real;
+      if (whole != nullptr) notes.eval_return = static_cast<double>(*whole);
+    }
+  } catch (const Error&) {
+  }
+  return notes;
+}
+
 // What a sweep notes about its runs: those that ended early are told so, those that failed and have
 // not been completed since are listed. Of a sweep whose runs were named one by one, those alone.
 void ApplyNotes(const fs::path& folder, bool is_asked_for, Found& found) {
+  const std::optional<double> stop_return = ReadSuiteNotes(folder).eval_return;
   for (const auto& [name, note] : ReadSweepJson(folder / "sweep.json").runs) {
     if (name != fs::path(name).filename()) continue;  // a name as no sweep gives it
     const fs::path directory = folder / name;
@@ -50,6 +78,7 @@ void ApplyNotes(const fs::path& folder, bool is_asked_for, Found& found) {
     const auto record = std::ranges::find_if(found.records, is_it);
     const bool is_read = record != found.records.end();
     const bool is_listed = std::ranges::any_of(found.failed, is_it);
+    if (is_read) record->stop_return = stop_return;
     if (is_read && note.status == "done") record->ended_early = !record->complete();
     if (note.status == "failed" && !is_listed && (is_read ? !record->complete() : is_asked_for)) {
       found.failed.push_back({directory.string(), Shorten(note.message, kLongestMessage)});
@@ -86,7 +115,7 @@ Found ReadAll(const std::vector<fs::path>& directories) {
     try {
       found.records.push_back(ReadRun(path));
     } catch (const Error& failure) {
-      found.failed.push_back({path.string(), failure.what()});
+      found.failed.push_back({path.string(), Shorten(failure.what(), kLongestMessage)});
     }
   }
   if (found.records.empty()) {
@@ -97,20 +126,23 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   return found;
 }
 
+// The runs that are asked for. Failures of others are none of this report's; those of runs that
+// could not be read stay, as nobody knows what they were.
+void KeepAskedFor(const std::vector<RunFilter>& filters, Found& found) {
+  if (filters.empty()) return;
+  std::set<fs::path> before;
+  for (const RunRecord& record : found.records) before.insert(NormalPath(record.directory));
+  KeepMatching(filters, found.records);
+  for (const RunRecord& record : found.records) before.erase(NormalPath(record.directory));
+  std::erase_if(found.failed, [&before](const FailedRun& run) {
+    return before.contains(NormalPath(run.directory));
+  });
+}
+
 // Of the first sweep that has one.
 std::string TitleOfSweep(const std::vector<fs::path>& directories) {
   for (const fs::path& directory : directories) {
-    const fs::path suite = directory / "suite.toml";
-    std::error_code error;
-    if (!fs::is_regular_file(suite, error)) continue;
-    try {
-      for (const TomlEntry& entry :
-           ReadToml(ReadTextFile(suite, kLargestSuiteFile), suite.string())) {
-        const auto* const title = std::get_if<std::string>(&entry.value.is);
-        if (entry.key == "title" && title != nullptr && !title->empty()) return *title;
-      }
-    } catch (const Error&) {  // only a title is missing then
-    }
+    if (std::string title = ReadSuiteNotes(directory).title; !title.empty()) return title;
   }
   return {};
 }
@@ -130,7 +162,7 @@ std::string MediaType(const fs::path& file) {
     throw BadInput(fmt::format(
         "expected a picture (.svg .png .gif .jpg .webp) or a text (.txt .csv .md .toml .json) to "
         "attach, found {}",
-        file.string()));
+        ShownPath(file)));
   }
   return type->second;
 }
@@ -140,7 +172,7 @@ std::vector<ReportAttachment> ReadAttachments(const ReportOptions& options) {
   for (const ReportOptions::Attachment& given : options.attachments) {
     std::error_code error;
     if (fs::exists(given.file, error) && !fs::is_regular_file(given.file, error)) {
-      throw BadInput(fmt::format("expected a regular file to attach: {}", given.file.string()));
+      throw BadInput(fmt::format("expected a regular file to attach: {}", ShownPath(given.file)));
     }
     attachments.push_back({.caption = given.caption,
                            .media_type = MediaType(given.file),
@@ -157,14 +189,14 @@ std::string FormerPage(const fs::path& out) {
   const auto refuse = [&out](std::string_view what) {
     throw BadInput(
         fmt::format("expected a new directory or a former report for the report, found {}: {}",
-                    what, out.string()));
+                    what, ShownPath(out)));
   };
   if (out.empty()) throw BadInput("expected a directory for the report, found an empty name");
   for (fs::path above = fs::weakly_canonical(out, error); above != above.root_path();
        above = above.parent_path()) {
     if (fs::is_regular_file(above / "config.toml", error) &&
         fs::is_directory(above / "checkpoint", error)) {
-      refuse(fmt::format("a place in the run {}", above.string()));
+      refuse(fmt::format("a place in the run {}", ShownPath(above)));
     }
   }
   if (!fs::exists(out, error)) return {};
@@ -181,60 +213,59 @@ std::string FormerPage(const fs::path& out) {
     }
     return {};
   }
-  std::string text = ReadTextFile(page, kLargestPage);
+  std::string text = ReadRegularFile(page, kLargestPage);
   if (text.find(kPageMark) == std::string::npos) refuse("another page");
   return text;
-}
-
-void MakeFolder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw BadInput(
-        fmt::format("cannot make the directory '{}': {}", folder.string(), error.message()));
-  }
 }
 
 // Held while it lives, so that two reports do not mix.
 Descriptor Lock(const fs::path& out) {
   Descriptor lock = OpenDirectory(out);
   if (!TryLock(lock)) {
-    throw WorkFailed(fmt::format("{} is being written by another process", out.string()));
+    throw WorkFailed(fmt::format("{} is being written by another process", ShownPath(out)));
   }
   return lock;
 }
 
-// Of one figure. Nothing, with a warning, if gnuplot cannot draw it, such as numbers near the
-// largest there are: the rest of the report is worth having.
 struct Drawing {
   std::string svg, png, pdf;
 };
-std::optional<Drawing> DrawingOf(const ReportFigure& figure) {
-  try {
-    return Drawing{.svg = GnuplotSvg(figure.picture),
-                   .png = GnuplotPng(figure.picture),
-                   .pdf = GnuplotPdf(figure.picture)};
-  } catch (const Error& error) {
-    LogWarning(fmt::format("no figure {}: {}", figure.name, error.what()));
-    return std::nullopt;
-  }
+Drawing DrawingOf(const ReportFigure& figure) {
+  return {.svg = GnuplotSvg(figure.picture),
+          .png = GnuplotPng(figure.picture),
+          .pdf = GnuplotPdf(figure.picture)};
+}
+
+// The rest of the report is worth having without a figure that gnuplot cannot draw, such as one of
+// numbers near the largest there are. The page says what is missing.
+void LeaveOutFigure(const ReportFigure& figure, const Error& error, ReportSection& section,
+                    std::vector<MissingFigure>& missing) {
+  missing.push_back({figure.name, Shorten(error.what(), kLongestMessage)});
+  section.paragraphs.push_back(fmt::format("The figure {} is missing, as it could not be drawn: {}",
+                                           figure.name, missing.back().why));
 }
 
 // The SVG of each, by name. Those that cannot be drawn are taken out of the content.
 std::map<std::string, std::string> DrawFigures(ReportContent& content, const fs::path& folder,
-                                               const ReportProgress& progress) {
+                                               const ReportProgress& progress,
+                                               std::vector<MissingFigure>& missing) {
   std::map<std::string, std::string> drawn;
   std::size_t total = 0;
   for (const ReportSection& section : content.sections) total += section.figures.size();
   for (ReportSection& section : content.sections) {
     std::erase_if(section.figures, [&](const ReportFigure& figure) {
-      if (progress) progress(drawn.size(), total);
-      const std::optional<Drawing> drawing = DrawingOf(figure);
-      if (!drawing) return true;
-      WriteTextFile(folder / (figure.name + ".svg"), drawing->svg);
-      WriteTextFile(folder / (figure.name + ".png"), drawing->png);
-      WriteTextFile(folder / (figure.name + ".pdf"), drawing->pdf);
-      drawn[figure.name] = drawing->svg;
+      if (progress) progress(drawn.size() + missing.size(), total);
+      Drawing drawing;
+      try {
+        drawing = DrawingOf(figure);
+      } catch (const Error& error) {
+        LeaveOutFigure(figure, error, section, missing);
+        return true;
+      }
+      WriteTextFile(folder / (figure.name + ".svg"), drawing.svg);
+      WriteTextFile(folder / (figure.name + ".png"), drawing.png);
+      WriteTextFile(folder / (figure.name + ".pdf"), drawing.pdf);
+      drawn[figure.name] = drawing.svg;
       return false;
     });
   }
@@ -271,6 +302,7 @@ ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& pr
   const std::string former = FormerPage(options.out);
   std::vector<ReportAttachment> attachments = ReadAttachments(options);
   Found found = ReadAll(options.directories);
+  KeepAskedFor(options.only, found);
   ReportSummary summary{.page = options.out / "index.html",
                         .records = std::move(found.records),
                         .comparison = {},
@@ -285,10 +317,10 @@ ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& pr
         {.id = "attached", .title = "Attached", .attachments = std::move(attachments)});
   }
 
-  MakeFolder(options.out / "figures");
-  MakeFolder(options.out / "tables");
+  MakeDirectories(options.out / "figures");
+  MakeDirectories(options.out / "tables");
   const Descriptor lock = Lock(options.out);
-  const auto svg = DrawFigures(content, options.out / "figures", progress);
+  const auto svg = DrawFigures(content, options.out / "figures", progress, summary.missing);
   for (const ReportCsv& csv : content.csv_files) {
     WriteTextFile(options.out / "tables" / (csv.name + ".csv"), csv.text);
   }

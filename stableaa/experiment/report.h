@@ -18,13 +18,15 @@
 
 #include "stableaa/experiment/comparison.h"
 #include "stableaa/experiment/report_sections.h"
+#include "stableaa/experiment/run_filter.h"
 
 namespace stableaa {
 
 struct ReportOptions {
   std::vector<std::filesystem::path> directories;  // of runs, of sweeps, or folders of them
   std::filesystem::path out = "report";
-  std::string title = {};  // empty: the sweep's, else one that tells the number of runs
+  std::string title = {};            // empty: the sweep's, else one that tells the number of runs
+  std::vector<RunFilter> only = {};  // empty: all runs
   ComparisonOptions comparison = {};
 
   // Pictures (.svg, .png, .gif, .jpg, .webp) and texts (.txt, .csv, .md, .toml, .json) to show at
@@ -39,17 +41,25 @@ struct ReportOptions {
 // Called while figures are drawn, which takes most of the time: done, total.
 using ReportProgress = std::function<void(std::size_t, std::size_t)>;
 
+// A figure that gnuplot could not draw.
+struct MissingFigure {
+  std::string name;
+  std::string why;
+};
+
 struct ReportSummary {
   std::filesystem::path page;
   std::vector<RunRecord> records;
   Comparison comparison;  // borrows the records
   std::vector<FailedRun> failed;
   std::size_t figures = 0;
+  std::vector<MissingFigure> missing = {};
 };
 
 // A directory that is named and holds no run, or a broken one, is BadInput; a broken run below it
 // is listed as failed. BadInput, too, if nothing is left, if OUT holds something else than a
-// report, and if there is no gnuplot.
+// report, and if there is no gnuplot. A figure that gnuplot fails to draw does not end it: the page
+// says that it is missing, and so does the summary, for callers to treat as a failure.
 ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& progress = {});
 
 }  // namespace stableaa

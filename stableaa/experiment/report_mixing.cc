@@ -49,7 +49,7 @@ std::string MixingCsv(const Report& report) {
         for (const std::vector<double>& row : metrics.rows) {
           CsvLine line;
           line.Text(results.env)
-              .Text(report.labels[runs.variant])
+              .Text(runs.label)
               .Text(std::to_string(run.record->options.train.seed))
               .Number(row[*metrics.Column("step")]);
           for (const std::string& column : columns) {
@@ -70,10 +70,10 @@ std::string MixingCsv(const Report& report) {
 }
 
 // Nothing where metrics.csv says nothing about it.
-std::optional<ReportFigure> MixingFigure(const Report& report, const EnvironmentResults& results,
+std::optional<ReportFigure> MixingFigure(const EnvironmentResults& results,
                                          const VariantRuns& runs) {
   const StepUnit unit = UnitOf(results.steps.back());
-  const std::string& label = report.labels[runs.variant];
+  const std::string& label = runs.label;
   PanelFigure::Panel weights{.title = "mixing weights α", .lines = {}};
   const int targets = runs.runs.front().record->options.agent.targets;
   for (int i = 1; i <= targets; ++i) {
@@ -100,11 +100,12 @@ std::optional<ReportFigure> MixingFigure(const Report& report, const Environment
   if (panels.empty()) return std::nullopt;
   return Draw(PanelFigure{
       .name = fmt::format("mixing-{}-{}", FileStem(results.env), FileStem(label)),
-      .caption =
-          fmt::format("{}, {}: mixing weights of the {} target networks (newest, and how many "
-                      "shifts older) and "
-                      "the gain, the mixed residual over the newest network's; means over {}.",
-                      results.env, label, targets, Plural(runs.runs.size(), "run")),
+      .caption = fmt::format(
+          "{}, {}: mixing weights of the {} target networks (newest, and how many "
+          "shifts older) and "
+          "the gain, the mixed residual over the newest network's; means over {}{}.",
+          results.env, label, targets, Plural(runs.runs.size(), "run"),
+          runs.CarriedAt(results.steps.back()) == 0 ? "" : ", or over those that have not ended"),
       .title = fmt::format("{}, {}", label, results.env),
       .x_label = unit.label,
       .panels = std::move(panels)});
@@ -123,7 +124,7 @@ void AddMixing(Report& report) {
   for (const EnvironmentResults& results : report.comparison.environments) {
     for (const VariantRuns& runs : results.variants) {
       if (!Mixes(runs)) continue;
-      if (auto figure = MixingFigure(report, results, runs)) {
+      if (auto figure = MixingFigure(results, runs)) {
         section.figures.push_back(std::move(*figure));
       }
     }

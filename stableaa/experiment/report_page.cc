@@ -149,7 +149,9 @@ std::string HtmlText(std::string_view text) {
     } else if (c == '"') {
       html += "&quot;";
     } else {
-      html += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? ' ' : c;
+      const bool is_control =
+          (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == '\x7f';
+      html += is_control ? ' ' : c;
     }
     text.remove_prefix(length == 0 ? 1 : length);
   }

@@ -52,6 +52,13 @@ std::string Joined(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string SharedText(const Report& report) {
+  const std::size_t count = report.comparison.shared.size();
+  return count == report.comparison.environments.size()
+             ? fmt::format("All {} environments", count)
+             : fmt::format("The {} environments that have all variants", count);
+}
+
 std::string ScaleText(const Report& report) {
   std::set<Scale::Kind> kinds;
   for (const std::size_t e : report.comparison.shared) {
@@ -81,6 +88,43 @@ std::string RunsText(const EnvironmentResults& results) {
   for (const VariantRuns& variant : results.variants) counts.insert(variant.runs.size());
   return counts.size() == 1 ? fmt::format("{} each", Plural(*counts.begin(), "run"))
                             : fmt::format("{} to {} runs each", *counts.begin(), *counts.rbegin());
+}
+
+namespace {
+
+struct CarriedCount {
+  std::size_t carried = 0, runs = 0;
+
+  void Add(const EnvironmentResults& results) {
+    for (const VariantRuns& variant : results.variants) {
+      carried += variant.CarriedAt(results.steps.back());
+      runs += variant.runs.size();
+    }
+  }
+  std::string Text() const {
+    if (carried == 0) return "";
+    return fmt::format(
+        " {} of {} had reached the suite's stop.eval_return and ended before: carried forward, "
+        "with "
+        "the last evaluation standing for all later steps.",
+        carried, Plural(runs, "run"));
+  }
+};
+
+}  // namespace
+
+std::string CarriedText(const EnvironmentResults& results) {
+  CarriedCount count;
+  count.Add(results);
+  return count.Text();
+}
+
+std::string SharedCarriedText(const Report& report) {
+  CarriedCount count;
+  for (const std::size_t e : report.comparison.shared) {
+    count.Add(report.comparison.environments[e]);
+  }
+  return count.Text();
 }
 
 bool HaveIntervals(const EnvironmentResults& results) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "stableaa/base/csv_cells.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/experiment/comparison.h"
 #include "stableaa/experiment/report_content.h"
 #include "stableaa/experiment/report_sections.h"
@@ -31,7 +32,7 @@ inline constexpr Score kArea = {"area", &ComparedRun::area};
 struct Report {
   std::span<const RunRecord> records;
   const Comparison& comparison;
-  std::vector<std::string> labels = {};  // of the variants
+  const std::vector<std::string>& labels = comparison.labels;  // for all environments together
   ReportContent content = {};
 
   bool HasShared() const { return comparison.shared.size() > 1; }
@@ -64,6 +65,8 @@ std::string ShownInterval(const std::optional<Interval>& interval);
 std::string ShownEstimate(const Estimate& estimate);
 // "8.10 ± 0.71"
 std::string ShownMean(const Estimate& estimate);
+// "All 3 environments", or "The 2 environments that have all variants".
+std::string SharedText(const Report& report);
 // How the scores of all environments together are normalised.
 std::string ScaleText(const Report& report);
 // True if every variant has more than one run in every shared environment.
@@ -72,6 +75,9 @@ bool SharedHaveIntervals(const Report& report);
 std::string SharedIntervalText(const Report& report);
 // "3 runs each"
 std::string RunsText(const EnvironmentResults& results);
+// " 2 of 6 runs had reached their suite's stop.eval_return before: ...", or nothing.
+std::string CarriedText(const EnvironmentResults& results);
+std::string SharedCarriedText(const Report& report);
 // True if a variant has more than one run.
 bool HaveIntervals(const EnvironmentResults& results);
 
@@ -80,7 +86,10 @@ bool HaveIntervals(const EnvironmentResults& results);
 // One line of a CSV file.
 class CsvLine {
  public:
-  CsvLine& Text(std::string_view text) { return Add(TextCell(text)); }
+  // Control characters, line ends among them, are escaped as in JSON.
+  CsvLine& Text(std::string_view text) {
+    return Add(TextCell(Shorten(text, std::string_view::npos)));
+  }
   CsvLine& Number(double number) { return Add(NumberCell(number)); }
   CsvLine& Count(std::int64_t count) { return Add(std::to_string(count)); }
   CsvLine& Range(const std::optional<Interval>& interval) {

@@ -66,12 +66,12 @@ void AddCost(Report& report) {
       const double rate = MeanOf(rates), memory = MeanOf(memories);
       if (runs.variant == results.variants.front().variant) first = rate;
       const std::string count = DescriptionOf(*runs.runs.front().record, "parameters");
-      table.rows.push_back({results.env, report.labels[runs.variant], ShownNumber(rate),
+      table.rows.push_back({results.env, runs.label, ShownNumber(rate),
                             ShownNumber(1e6 / rate / 3600), ShownNumber(first / rate),
                             ShownNumber(memory / 1e6), count});
       csv += CsvLine()
                  .Text(results.env)
-                 .Text(report.labels[runs.variant])
+                 .Text(runs.label)
                  .Count(static_cast<std::int64_t>(runs.runs.size()))
                  .Number(rate)
                  .Number(1e6 / rate / 3600)
@@ -104,7 +104,7 @@ ReportTable ConfigurationTable(const Report& report) {
   std::vector<const RunRecord*> examples;
   for (const EnvironmentResults& results : report.comparison.environments) {
     for (const VariantRuns& runs : results.variants) {
-      table.columns.push_back(fmt::format("{}: {}", results.env, report.labels[runs.variant]));
+      table.columns.push_back(fmt::format("{}: {}", results.env, runs.label));
       examples.push_back(runs.runs.front().record);
     }
   }
@@ -143,32 +143,52 @@ std::map<const RunRecord*, std::string> LabelsOfRuns(const Report& report) {
   std::map<const RunRecord*, std::string> labels;
   for (const EnvironmentResults& results : report.comparison.environments) {
     for (const VariantRuns& runs : results.variants) {
-      for (const ComparedRun& run : runs.runs) labels[run.record] = report.labels[runs.variant];
+      for (const ComparedRun& run : runs.runs) labels[run.record] = runs.label;
     }
   }
   for (const LeftOutRun& run : report.comparison.left_out) labels[run.record] = run.variant;
   return labels;
 }
 
+// Since when.
+std::map<const RunRecord*, std::int64_t> CarriedRuns(const Report& report) {
+  std::map<const RunRecord*, std::int64_t> carried;
+  for (const EnvironmentResults& results : report.comparison.environments) {
+    for (const VariantRuns& runs : results.variants) {
+      for (const ComparedRun& run : runs.runs) {
+        if (run.carried_from) carried[run.record] = *run.carried_from;
+      }
+    }
+  }
+  return carried;
+}
+
 void AddRunTable(Report& report, ReportSection& section) {
   const std::map<const RunRecord*, std::string> labels = LabelsOfRuns(report);
   std::map<const RunRecord*, std::string> left_out;
   for (const LeftOutRun& run : report.comparison.left_out) left_out[run.record] = run.why;
+  const std::map<const RunRecord*, std::int64_t> carried = CarriedRuns(report);
   ReportTable table{.caption = "All runs that were read.",
                     .columns = {"environment", "variant", "seed", "step", "of", "status",
                                 "left out because", "directory"},
                     .rows = {}};
   std::string csv =
       "env,variant,seed,step,steps,status,left_out,wall_seconds,version,compiler,machine,"
-      "directory\n";
+      "directory,carried_from\n";
   for (const RunRecord& record : report.records) {
     const TrainOptions& train = record.options.train;
     const std::string& variant = labels.at(&record);
     const auto why = left_out.find(&record);
     const std::string reason = why == left_out.end() ? "" : why->second;
+    const auto since = carried.find(&record);
+    const std::string carried_from =
+        since == carried.end() ? std::string() : std::to_string(since->second);
+    const std::string status =
+        record.Status() +
+        (carried_from.empty() ? "" : fmt::format(", carried forward from step {}", carried_from));
     table.rows.push_back({train.env, variant, std::to_string(train.seed),
                           ShownNumber(static_cast<double>(record.step)),
-                          ShownNumber(static_cast<double>(train.steps)), record.Status(), reason,
+                          ShownNumber(static_cast<double>(train.steps)), status, reason,
                           record.directory.string()});
     csv += CsvLine()
                .Text(train.env)
@@ -182,7 +202,8 @@ void AddRunTable(Report& report, ReportSection& section) {
                .Text(DescriptionOf(record, "version"))
                .Text(DescriptionOf(record, "compiler"))
                .Text(DescriptionOf(record, "machine"))
-               .Text(record.directory.string());
+               .Text(record.directory.string())
+               .Text(carried_from);
   }
   section.tables.push_back(std::move(table));
   report.AddCsv("runs", csv);
@@ -238,9 +259,15 @@ void AddMethod(Report& report) {
            "One point of a curve is one evaluation: whole games with the weights of that step, in "
            "environments of their own. Runs of an environment are compared up to one step: the "
            "smallest last evaluation of the runs that have ended or, where no run of a variant "
-           "has, "
-           "the farthest of that variant's; runs that have not come so far are left out, and "
-           "listed. Curves are brought onto common steps by straight lines. Nothing is smoothed.",
+           "has, the farthest of that variant's; runs that have not come so far are left out, and "
+           "listed. A run that its suite ended because an evaluation had reached stop.eval_return "
+           "does not count as that short: it is carried forward, its last evaluation standing for "
+           "all later steps up to its planned end, and marked as such. A run that was ended "
+           "because its minutes were over is not: the others are compared as far as it came.",
+           "Curves are compared at the evaluations of the run that has the fewest; another run has "
+           "there the value of its last evaluation at or before that step, and no number makes use "
+           "of an evaluation after its step. Nothing is smoothed. All environments together are "
+           "compared in the same way, at shares of the steps.",
            "IQM is the interquartile mean: the mean without the lowest and the highest quarter of "
            "the runs (of up to three runs, the mean). Intervals are 95 % percentile intervals of a "
            "bootstrap with 2000 resamples that draws runs within each environment (Agarwal et al. "

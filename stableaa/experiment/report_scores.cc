@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,28 +28,46 @@ std::string ThresholdCell(const VariantRuns& variant) {
                      reached, steps.size());
 }
 
-ReportTable ScoreTable(const Report& report, const EnvironmentResults& results) {
+// "2 of 3, from step 1,200": since when their last evaluations stand for later ones.
+std::string CarriedCell(const VariantRuns& variant) {
+  std::set<std::int64_t> steps;
+  std::size_t count = 0;
+  for (const ComparedRun& run : variant.runs) {
+    if (!run.carried_from) continue;
+    ++count;
+    steps.insert(*run.carried_from);
+  }
+  const auto shown = [](std::int64_t step) { return ShownNumber(static_cast<double>(step)); };
+  if (count == 0) return "";
+  return fmt::format("{} of {}, from step {}{}", count, variant.runs.size(), shown(*steps.begin()),
+                     steps.size() > 1 ? fmt::format(" to {}", shown(*steps.rbegin())) : "");
+}
+
+ReportTable ScoreTable(const EnvironmentResults& results) {
+  const std::string carried = CarriedText(results);
   ReportTable table{
-      .caption = fmt::format("{}, {}, compared at step {}. The return to reach: {}, {}.",
+      .caption = fmt::format("{}, {}, compared at step {}. The return to reach: {}, {}.{}",
                              results.env, RunsText(results), results.steps.back(),
-                             ShownNumber(results.threshold), results.threshold_source),
+                             ShownNumber(results.threshold), results.threshold_source, carried),
       .columns = {"variant", "final, IQM [95 %]", "final, mean ± std", "best, IQM [95 %]",
                   "area, IQM [95 %]",
                   fmt::format("steps to {} (runs)", ShownNumber(results.threshold))},
       .rows = {}};
   for (const VariantRuns& variant : results.variants) {
     const Estimate final = EstimateOf({variant.Values(kFinal.field)});
-    table.rows.push_back({report.labels[variant.variant], ShownEstimate(final), ShownMean(final),
+    table.rows.push_back({variant.label, ShownEstimate(final), ShownMean(final),
                           ShownEstimate(EstimateOf({variant.Values(kBest.field)})),
                           ShownEstimate(EstimateOf({variant.Values(kArea.field)})),
                           ThresholdCell(variant)});
+    if (!carried.empty()) table.rows.back().push_back(CarriedCell(variant));
   }
+  if (!carried.empty()) table.columns.push_back("carried forward");
   return table;
 }
 
 ReportTable SharedScoreTable(const Report& report) {
-  ReportTable table{.caption = fmt::format("All {} environments together. Scores are {}.",
-                                           report.comparison.shared.size(), ScaleText(report)),
+  ReportTable table{.caption = fmt::format("{} together. Scores are {}.{}", SharedText(report),
+                                           ScaleText(report), SharedCarriedText(report)),
                     .columns = {"variant", "final, IQM [95 %]", "final, mean ± std",
                                 "best, IQM [95 %]", "area, IQM [95 %]"},
                     .rows = {}};
@@ -65,17 +84,19 @@ ReportTable SharedScoreTable(const Report& report) {
 
 std::string ScoreCsv(const Report& report) {
   std::string csv =
-      fmt::format("env,variant,score,{},median,median_low,median_high\n", kEstimateColumns);
+      fmt::format("env,variant,score,{},median,median_low,median_high,carried\n", kEstimateColumns);
   for (const EnvironmentResults& results : report.comparison.environments) {
     for (const VariantRuns& variant : results.variants) {
       const auto line = [&](std::string_view score) {
-        return CsvLine().Text(results.env).Text(report.labels[variant.variant]).Text(score);
+        return CsvLine().Text(results.env).Text(variant.label).Text(score);
       };
+      const auto carried = static_cast<std::int64_t>(variant.CarriedAt(results.steps.back()));
       for (const Score& score : {kFinal, kBest, kArea}) {
         csv += line(score.name)
                    .Numbers(EstimateOf({variant.Values(score.field)}))
                    .Text("")
-                   .Range(std::nullopt);
+                   .Range(std::nullopt)
+                   .Count(carried);
       }
       const MedianEstimate median = MedianOf({variant.Values(&ComparedRun::steps_to_threshold)});
       csv += line(fmt::format("steps_to_{:.6g}", results.threshold))
@@ -85,10 +106,12 @@ std::string ScoreCsv(const Report& report) {
                  .Text("")
                  .Range(std::nullopt)
                  .Number(median.median)
-                 .Range(median.interval);
+                 .Range(median.interval)
+                 .Count(carried);
     }
   }
   for (std::size_t v = 0; report.HasShared() && v < report.labels.size(); ++v) {
+    const std::size_t carried = SharedCarried(report.comparison, v, 1);
     for (const Score& score : {kFinal, kBest, kArea}) {
       csv += CsvLine()
                  .Text("all (normalised)")
@@ -96,7 +119,8 @@ std::string ScoreCsv(const Report& report) {
                  .Text(score.name)
                  .Numbers(EstimateOf(SharedScores(report.comparison, v, score.field)))
                  .Text("")
-                 .Range(std::nullopt);
+                 .Range(std::nullopt)
+                 .Count(static_cast<std::int64_t>(carried));
     }
   }
   return csv;
@@ -106,10 +130,8 @@ void AddScoreFigure(const Report& report, ReportSection& section) {
   if (!report.HasShared()) return;
   IntervalFigure figure{
       .name = "final-all",
-      .caption = fmt::format(
-          "Final scores over all {} environments: interquartile mean, {}. Scores "
-          "are {}.",
-          report.comparison.shared.size(), SharedIntervalText(report), ScaleText(report)),
+      .caption = fmt::format("{} together, final scores: interquartile mean, {}. Scores are {}.",
+                             SharedText(report), SharedIntervalText(report), ScaleText(report)),
       .title = "Final score",
       .x_label = "normalised score, IQM",
       .rows = {}};
@@ -127,15 +149,17 @@ void AddScores(Report& report) {
       .id = "scores",
       .title = "Scores",
       .paragraphs = {
-          "Final: mean of the evaluations in the last tenth of the steps compared. Best: the "
-          "largest evaluation, which favours many and noisy ones. Area: the curve's mean height. "
-          "Steps to a return: of the first evaluation that reaches it, in the whole run, also "
-          "beyond the step compared; the median over runs, ∞ where at least half do not; how many "
-          "do stands in brackets."}};
+          "Final: mean of the evaluations in the last tenth of the steps compared, or the last one "
+          "before it where there is none. Best: the largest evaluation, which favours many and "
+          "noisy ones. Area: the mean height of the straight lines between a run's evaluations, "
+          "the last one carried on to the step compared. None of these looks at evaluations after "
+          "that step. Steps to a return: of the first evaluation that reaches it, in the whole "
+          "run, also beyond the step compared; the median over runs, ∞ where at least half do not, "
+          "be it that their suite ended them before; how many do stands in brackets."}};
   AddScoreFigure(report, section);
   if (report.HasShared()) section.tables.push_back(SharedScoreTable(report));
   for (const EnvironmentResults& results : report.comparison.environments) {
-    section.tables.push_back(ScoreTable(report, results));
+    section.tables.push_back(ScoreTable(results));
   }
   report.AddCsv("scores", ScoreCsv(report));
   report.content.sections.push_back(std::move(section));
@@ -143,17 +167,16 @@ void AddScores(Report& report) {
 
 namespace {
 
+// Of x over y: what they are called there, and the number of x, for its colour.
 struct Improvement {
-  std::string env;
-  std::size_t x = 0, y = 0;
+  std::string env, x, y;
+  std::size_t style = 0;
   double probability = 0;
   std::optional<Interval> interval = {};
 };
 
-Improvement ImprovementOf(const std::string& env, std::size_t x, std::size_t y,
-                          const TaskScores& of_x, const TaskScores& of_y) {
-  Improvement improvement{
-      .env = env, .x = x, .y = y, .probability = ProbabilityOfImprovement(of_x, of_y)};
+Improvement Computed(Improvement improvement, const TaskScores& of_x, const TaskScores& of_y) {
+  improvement.probability = ProbabilityOfImprovement(of_x, of_y);
   if (HasSpread(of_x) && HasSpread(of_y)) {
     improvement.interval = ProbabilityOfImprovementInterval(of_x, of_y);
   }
@@ -166,17 +189,18 @@ std::vector<Improvement> Improvements(const Report& report) {
   std::vector<Improvement> improvements;
   for (std::size_t y = 0; report.HasShared() && y < report.labels.size(); ++y) {
     for (std::size_t x = y + 1; x < report.labels.size(); ++x) {
-      improvements.push_back(ImprovementOf("all", x, y, SharedScores(comparison, x, kFinal.field),
-                                           SharedScores(comparison, y, kFinal.field)));
+      improvements.push_back(Computed(
+          {.env = "all", .x = report.labels[x], .y = report.labels[y], .style = x},
+          SharedScores(comparison, x, kFinal.field), SharedScores(comparison, y, kFinal.field)));
     }
   }
   for (const EnvironmentResults& results : comparison.environments) {
     for (std::size_t b = 0; b < results.variants.size(); ++b) {
       for (std::size_t a = b + 1; a < results.variants.size(); ++a) {
-        improvements.push_back(ImprovementOf(results.env, results.variants[a].variant,
-                                             results.variants[b].variant,
-                                             {results.variants[a].Values(kFinal.field)},
-                                             {results.variants[b].Values(kFinal.field)}));
+        const VariantRuns &x = results.variants[a], &y = results.variants[b];
+        improvements.push_back(
+            Computed({.env = results.env, .x = x.label, .y = y.label, .style = x.variant},
+                     {x.Values(kFinal.field)}, {y.Values(kFinal.field)}));
       }
     }
   }
@@ -185,9 +209,7 @@ std::vector<Improvement> Improvements(const Report& report) {
 
 ReportTable ImprovementTable(const Report& report, const std::string& env) {
   return {.caption = fmt::format("{}: how likely X has the larger final score.",
-                                 env == "all" ? fmt::format("All {} environments together",
-                                                            report.comparison.shared.size())
-                                              : env),
+                                 env == "all" ? SharedText(report) + " together" : env),
           .columns = {"X > Y", "P(X > Y)", "95 %"},
           .rows = {}};
 }
@@ -218,21 +240,26 @@ void AddImprovements(Report& report) {
                             : improvements.empty() ? ""
                                                    : improvements.front().env;
   for (const Improvement& pair : improvements) {
-    const std::string &x = report.labels[pair.x], &y = report.labels[pair.y];
-    const std::string label = fmt::format("{} > {}", x, y);
+    const std::string label = fmt::format("{} > {}", pair.x, pair.y);
     if (pair.env != env_of_table) section.tables.push_back(ImprovementTable(report, pair.env));
     env_of_table = pair.env;
     section.tables.back().rows.push_back(
         {label, fmt::format("{:.2f}", pair.probability),
          pair.interval ? fmt::format("[{:.2f}, {:.2f}]", pair.interval->low, pair.interval->high)
                        : ""});
-    csv += CsvLine().Text(pair.env).Text(x).Text(y).Number(pair.probability).Range(pair.interval);
+    csv += CsvLine()
+               .Text(pair.env)
+               .Text(pair.x)
+               .Text(pair.y)
+               .Number(pair.probability)
+               .Range(pair.interval);
     if (pair.env == drawn) {
-      figure.rows.push_back({label, pair.probability, pair.interval, pair.x});
+      figure.rows.push_back({label, pair.probability, pair.interval, pair.style});
     }
   }
   if (!figure.rows.empty() && figure.rows.size() <= 30) {
-    figure.caption += drawn == "all" ? " All environments together." : fmt::format(" {}.", drawn);
+    figure.caption +=
+        fmt::format(" {}.", drawn == "all" ? SharedText(report) + " together" : drawn);
     section.figures.push_back(Draw(figure));
   }
   report.AddCsv("improvement", csv);

@@ -28,7 +28,6 @@ void MakeNamesUnique(ReportContent& content) {
 ReportContent MakeReportContent(std::span<const RunRecord> records, const Comparison& comparison,
                                 const std::vector<FailedRun>& failed) {
   Report report{.records = records, .comparison = comparison};
-  for (const Variant& variant : comparison.variants) report.labels.push_back(variant.Label());
   AddSummary(report, failed);
   if (!comparison.environments.empty()) {
     AddCurves(report);

@@ -50,6 +50,17 @@ std::string DivergedRuns(const Comparison& comparison) {
   return Joined(words);
 }
 
+// "classic/cartpole has 2 of 9": environments are compared by themselves then.
+std::string LackingVariants(const Comparison& comparison) {
+  std::vector<std::string> words;
+  for (const EnvironmentResults& results : comparison.environments) {
+    if (results.variants.size() == comparison.variants.size()) continue;
+    words.push_back(fmt::format("{} has {} of {}", results.env, results.variants.size(),
+                                comparison.variants.size()));
+  }
+  return FirstOf(words);
+}
+
 // "; that of raa lies above that of dqn": among those behind the first.
 std::string ApartBehind(const std::vector<Ranked>& ranked) {
   std::string text;
@@ -108,6 +119,9 @@ void AddSummary(Report& report, const std::vector<FailedRun>& failed) {
                                     ? std::string()
                                     : fmt::format("; {} left out, {} failed (see what was run)",
                                                   comparison.left_out.size(), failed.size())));
+  if (const std::string lacking = LackingVariants(comparison); !lacking.empty()) {
+    summary.push_back(fmt::format("Not every variant is in every environment: {}.", lacking));
+  }
   if (const std::string diverged = DivergedRuns(comparison); !diverged.empty()) {
     summary.push_back(fmt::format("Diverged: {}. Scores are those of the other runs.", diverged));
   }
@@ -118,14 +132,13 @@ void AddSummary(Report& report, const std::vector<FailedRun>& failed) {
       ranked.push_back({report.labels[v], EstimateOf(SharedScores(comparison, v, kFinal.field))});
     }
     summary.push_back(
-        Verdict(fmt::format("All {} environments, normalised", comparison.shared.size()),
-                std::move(ranked)));
+        Verdict(fmt::format("{}, normalised", SharedText(report)), std::move(ranked)));
   }
   for (const EnvironmentResults& results : comparison.environments) {
     if (results.variants.size() < 2) continue;
     std::vector<Ranked> ranked;
     for (const VariantRuns& runs : results.variants) {
-      ranked.push_back({report.labels[runs.variant], EstimateOf({runs.Values(kFinal.field)})});
+      ranked.push_back({runs.label, EstimateOf({runs.Values(kFinal.field)})});
     }
     summary.push_back(Verdict(results.env, std::move(ranked)));
   }

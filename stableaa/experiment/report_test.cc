@@ -26,9 +26,9 @@ void WriteRun(const fs::path& directory, const std::string& env, const std::stri
   Config config;
   Describe(config, options);
   LoadPreset(config, env, preset);
-  for (const std::string& setting : settings) config.Set(setting);
   options.train.seed = seed;
   options.train.steps = static_cast<std::int64_t>(1000 * returns.size());
+  for (const std::string& setting : settings) config.Set(setting);
   fs::create_directories(directory);
   WriteContent(directory / "config.toml", ToToml(options));
   WriteContent(
@@ -267,11 +267,212 @@ TEST(FullReport, GoesWithoutFiguresThatCannotBeDrawn) {
   for (const char* const run : {"huge", "bare"}) {
     const ReportSummary summary =
         WriteReport({.directories = {folder / run}, .out = folder / "report"});
-    EXPECT_NE(FileContent(summary.page).find("<section id=\"scores\""), std::string::npos) << run;
+    const std::string page = FileContent(summary.page);
+    EXPECT_NE(page.find("<section id=\"scores\""), std::string::npos) << run;
+    EXPECT_EQ(summary.missing.empty(), run == std::string("bare"));
+    for (const MissingFigure& figure : summary.missing) {
+      EXPECT_NE(page.find("The figure " + figure.name + " is missing"), std::string::npos);
+      EXPECT_NE(figure.why, "");
+    }
     EXPECT_EQ(Names(folder / "report" / "figures"), FigureFiles(FileContent(summary.page)));
   }
   EXPECT_FALSE(fs::exists(folder / "report" / "figures" / "mixing-minatar-breakout-stable-aa.svg"));
   EXPECT_TRUE(fs::exists(folder / "report" / "figures" / "curve-mean-minatar-breakout.svg"));
+}
+
+// CartPole has dqn alone, Breakout an ablation of stable-aa and another preset.
+void WriteMixedFolder(const fs::path& folder) {
+  for (const std::uint64_t seed : {1, 2}) {
+    const double d = static_cast<double>(seed);
+    const std::string number = std::to_string(seed);
+    WriteRun(folder / ("cart-d" + number), "classic/cartpole", "dqn", seed, {10, 20 + d});
+    WriteRun(folder / ("cart-s" + number), "classic/cartpole", "stable-aa", seed, {10, 30 + d},
+             {"agent.eta=1"});
+    for (const std::string eta : {"0.1", "1", "10", "100"}) {
+      WriteRun(folder / ("break-s" + eta + "-" + number), "minatar/breakout", "stable-aa", seed,
+               {1, 2 + d}, {"agent.eta=" + eta});
+    }
+    for (const std::string omega : {"1", "5", "10", "20"}) {
+      WriteRun(folder / ("break-m" + omega + "-" + number), "minatar/breakout", "dueling-mellowmax",
+               seed, {1, 3 + d}, {"agent.omega=" + omega});
+    }
+  }
+}
+
+std::string SummaryOf(const std::string& page) {
+  const std::size_t begin = page.find("<div class=\"summary\">");
+  return page.substr(begin, page.find("</div>", begin) - begin);
+}
+
+TEST(FullReport, GroupsAMixedFolderByEnvironmentFirst) {
+  const TemporaryFolder folder;
+  WriteMixedFolder(folder / "runs");
+  const ReportSummary summary =
+      WriteReport({.directories = {folder / "runs"}, .out = folder / "report"});
+  EXPECT_TRUE(summary.missing.empty()) << summary.missing.front().why;
+  const fs::path figures = folder / "report" / "figures";
+  // Ten variants are too many for one figure; the two of CartPole are not.
+  const std::set<std::string> names = Names(figures);
+  EXPECT_TRUE(names.contains("curve-iqm-classic-cartpole.svg"));
+  EXPECT_FALSE(names.contains("curve-iqm-classic-cartpole-dueling-mellowmax.svg"));
+  EXPECT_TRUE(names.contains("curve-iqm-minatar-breakout-dueling-mellowmax.svg"));
+  EXPECT_FALSE(names.contains("ablation-stable-aa-agent.eta-classic-cartpole.svg"));
+  EXPECT_EQ(FileContent(figures / "curve-iqm-classic-cartpole.svg").find("η"), std::string::npos)
+      << "it does not vary there";
+  for (const char* const table : {"scores.csv", "curves.csv", "improvement.csv", "cost.csv"}) {
+    const std::string csv = FileContent(folder / "report" / "tables" / table);
+    EXPECT_NE(csv.find("\nclassic/cartpole,stable-aa,"), std::string::npos) << table << csv;
+    EXPECT_NE(csv.find("\nminatar/breakout,\"stable-aa, η = 1"), std::string::npos) << table;
+  }
+  const std::string page = FileContent(summary.page);
+  EXPECT_NE(page.find("minatar/breakout, stable-aa: mean"), std::string::npos);
+  EXPECT_EQ(page.find("beside presets of one variant"), std::string::npos) << "there is none";
+  EXPECT_NE(page.find("classic/cartpole: stable-aa has the largest final score"), std::string::npos)
+      << SummaryOf(page);
+  EXPECT_NE(SummaryOf(page).find("classic/cartpole has 2 of 9 and minatar/breakout has 8 of 9."),
+            std::string::npos)
+      << SummaryOf(page);
+}
+
+TEST(FullReport, ShowsOnlyWhatItIsAskedFor) {
+  const TemporaryFolder folder;
+  WriteMixedFolder(folder / "runs");
+  WriteContent(folder / "runs" / "sweep.json", R"({"runs": [
+      {"name": "cart-d1", "status": "failed", "message": "of another"},
+      {"name": "unknown", "status": "failed", "message": "no room"}]})");
+  WriteRun(folder / "runs" / "cart-d1", "classic/cartpole", "dqn", 1, {1}, {"train.steps=9000"});
+  const ReportSummary summary = WriteReport({.directories = {folder / "runs"},
+                                             .out = folder / "report",
+                                             .only = {{"preset", "stable-aa"},
+                                                      {"env", "minatar/breakout"},
+                                                      {"agent.eta", "0.1"},
+                                                      {"agent.eta", "10"}}});
+  EXPECT_EQ(summary.records.size(), 4U);
+  ASSERT_EQ(summary.failed.size(), 1U) << "of cart-d1 it is known what it is";
+  EXPECT_EQ(summary.failed[0].why, "no room");
+  const std::string page = FileContent(summary.page);
+  EXPECT_EQ(page.find("cartpole"), std::string::npos);
+  EXPECT_NE(page.find("stable-aa, η = 10.0"), std::string::npos);
+  EXPECT_EQ(page.find("η = 100.0"), std::string::npos);
+  EXPECT_NE(
+      BadInputOf(
+          {.directories = {folder / "runs"}, .out = folder / "other", .only = {{"preset", "raa"}}})
+          .find("train.preset is one of \"dqn\""),
+      std::string::npos);
+  EXPECT_FALSE(fs::exists(folder / "other"));
+}
+
+TEST(FullReport, CallsVariantsAsItIsTold) {
+  const TemporaryFolder folder;
+  WriteMixedFolder(folder / "runs");
+  WriteReport(
+      {.directories = {folder / "runs"},
+       .out = folder / "report",
+       .only = {{"env", "classic/cartpole"}},
+       .comparison = {.labels = {"stable-aa=Stable <AA>, \"ours\"", "dqn=it's `DQN`\x1b \\ $x"}}});
+  const std::string page = FileContent(folder / "report" / "index.html");
+  EXPECT_NE(page.find("<td>Stable &lt;AA&gt;, &quot;ours&quot;</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>it's `DQN` \\ $x</td>"), std::string::npos);
+  EXPECT_EQ(page.find("<td>stable-aa</td>"), std::string::npos);
+  const std::string scores = FileContent(folder / "report" / "tables" / "scores.csv");
+  EXPECT_NE(scores.find("classic/cartpole,\"Stable <AA>, \"\"ours\"\"\",final,"), std::string::npos)
+      << scores;
+  const std::string svg =
+      FileContent(folder / "report" / "figures" / "curve-mean-classic-cartpole.svg");
+  EXPECT_NE(svg.find("Stable &lt;AA>, \"ours\""), std::string::npos);
+  EXPECT_NE(svg.find("it's `DQN` \\ $x"), std::string::npos) << svg;
+}
+
+// Names are text from files: nothing of them is run, and no control character comes out.
+TEST(FullReport, ShowsHostileNamesAsText) {
+  const TemporaryFolder folder;
+  const std::string mark = (folder / "mark").string();
+  const std::string hostile = "a'.system('touch " + mark + "').'`touch " + mark +
+                              "`\"; system 'touch " + mark +
+                              "' #<script>alert(1)</script>\x1b]0;title\x07\nEOD\n!touch " + mark;
+  for (const std::uint64_t seed : {1, 2}) {
+    const fs::path run = folder / "runs" / ("h" + std::to_string(seed));
+    WriteRun(run, "minatar/breakout", "stable-aa", seed, {1, 2}, {"agent.targets=2"});
+    RunOptions options = ReadRunOptions(run / "config.toml");
+    options.train.preset = hostile;
+    WriteContent(run / "config.toml", ToToml(options));
+    WriteRun(folder / "runs" / ("d" + std::to_string(seed)), "minatar/breakout", "dqn", seed,
+             {1, 2});
+  }
+  const ReportSummary summary =
+      WriteReport({.directories = {folder / "runs"}, .out = folder / "report"});
+  EXPECT_FALSE(fs::exists(mark));
+  EXPECT_TRUE(summary.missing.empty()) << summary.missing.front().why;
+  EXPECT_GE(summary.figures, 4U);
+  ExpectSelfContained(FileContent(summary.page));
+  for (const fs::path& part : {fs::path("."), fs::path("figures"), fs::path("tables")}) {
+    for (const auto& entry : fs::directory_iterator(folder / "report" / part)) {
+      const std::string type = entry.path().extension();
+      if (type != ".svg" && type != ".csv" && type != ".html") continue;
+      const std::string text = FileContent(entry.path());
+      EXPECT_EQ(text.find('\x1b'), std::string::npos) << entry.path();
+      EXPECT_EQ(text.find('\x07'), std::string::npos) << entry.path();
+      EXPECT_EQ(text.find("<script"), type == ".csv" ? text.find("<script") : std::string::npos)
+          << entry.path();
+    }
+  }
+  const std::string label = summary.comparison.environments.front().variants.front().label;
+  EXPECT_NE(label.find("\\u001B]0;title\\u0007\\nEOD"), std::string::npos) << label;
+}
+
+// As a sweep leaves them whose suite ends runs at a return.
+TEST(FullReport, CarriesRunsForwardThatReachedTheirSuitesReturn) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> planned = {"train.steps=5000"};
+  WriteRun(folder / "runs" / "fast", "minatar/breakout", "dqn", 1, {1, 9}, planned);
+  WriteRun(folder / "runs" / "slow", "minatar/breakout", "dqn", 2, {1, 2, 3, 4, 5}, planned);
+  WriteRun(folder / "runs" / "raa", "minatar/breakout", "raa", 1, {1, 2, 3, 8.5}, planned);
+  WriteContent(folder / "runs" / "suite.toml", "title = \"t\"\n[stop]\neval_return = 8\n");
+  WriteContent(folder / "runs" / "sweep.json", R"({"runs": [
+      {"name": "fast", "status": "done"}, {"name": "slow", "status": "done"},
+      {"name": "raa", "status": "done"}]})");
+  const ReportSummary summary =
+      WriteReport({.directories = {folder / "runs"}, .out = folder / "report"});
+  EXPECT_TRUE(summary.comparison.left_out.empty());
+  const std::string page = FileContent(summary.page);
+  EXPECT_NE(page.find("compared at step 5000. The return to reach: 8.00, stop.eval_return of the "
+                      "suite. 2 of 3 runs had reached the suite's stop.eval_return"),
+            std::string::npos);
+  EXPECT_NE(page.find(">1 of 2, from step 2,000</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>reached the suite's return, carried forward from step 2000</td>"),
+            std::string::npos);
+  const fs::path tables = folder / "report" / "tables";
+  const std::string curves = FileContent(tables / "curves.csv");
+  EXPECT_NE(curves.find("\nminatar/breakout,dqn,2000,2,5.5,"), std::string::npos) << curves;
+  EXPECT_NE(curves.find("\nminatar/breakout,dqn,5000,2,7,"), std::string::npos) << curves;
+  EXPECT_NE(curves.find("\nminatar/breakout,raa,5000,1,8.5,,8.5,,,1\n"), std::string::npos)
+      << curves;
+  const std::string scores = FileContent(tables / "scores.csv");
+  EXPECT_NE(scores.find("\nminatar/breakout,raa,final,1,8.5,,8.5,,,,,,1\n"), std::string::npos)
+      << scores;
+  EXPECT_NE(scores.find("\nminatar/breakout,raa,steps_to_8,1,,,,,,4000,,,1\n"), std::string::npos)
+      << scores;
+  const std::string runs = FileContent(tables / "runs.csv");
+  EXPECT_NE(runs.find(",2000\n"), std::string::npos) << runs;
+}
+
+// As other programs write them.
+TEST(FullReport, SaysWhichRunsHaveEvaluationsThatAreNoNumbers) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "runs" / "good", "minatar/breakout", "dqn", 1, {1, 2});
+  for (const char* const value : {"nan", "inf", "-inf"}) {
+    const fs::path run = folder / "runs" / value;
+    WriteRun(run, "minatar/breakout", "raa", 1, {1, 2});
+    WriteContent(run / "metrics.csv", std::string("step,eval_return_mean,gain\n500,,nan\n1000,") +
+                                          value + ",\n2000,2,\n");
+  }
+  const ReportSummary summary =
+      WriteReport({.directories = {folder / "runs"}, .out = folder / "report"});
+  ASSERT_EQ(summary.comparison.left_out.size(), 3U);
+  for (const LeftOutRun& run : summary.comparison.left_out) {
+    EXPECT_EQ(run.why, "1 of 2 evaluations are no finite numbers, the first in step 1000");
+  }
+  EXPECT_NE(FileContent(summary.page).find("no finite numbers"), std::string::npos);
 }
 
 TEST(FullReport, NamesFilesOfLongVariants) {
@@ -379,6 +580,7 @@ TEST(FullReport, PassesOverWhatHoldsNoRun) {
 
 TEST(Page, EncodesWhatItShows) {
   EXPECT_EQ(HtmlText("a<b>&\"c\"\x01\xffη"), "a&lt;b&gt;&amp;&quot;c&quot; ?η");
+  EXPECT_EQ(HtmlText("\x7f"), " ");
   EXPECT_EQ(Base64(""), "");
   EXPECT_EQ(Base64("f"), "Zg==");
   EXPECT_EQ(Base64("fo"), "Zm8=");

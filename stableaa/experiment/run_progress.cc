@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "stableaa/base/atomic_file.h"
@@ -27,6 +28,8 @@ struct CsvEnds {
   std::string rows;
 
   CsvEnds(const fs::path& path, std::size_t max_bytes) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) return;  // a pipe would wait for its writer
     std::ifstream file(path, std::ios::binary);
     if (!std::getline(file, header)) return;
     const std::streamoff begin = file.tellg();

@@ -12,6 +12,7 @@
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/config.h"
 #include "stableaa/base/csv_cells.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/log.h"
 #include "stableaa/base/machine.h"
@@ -26,10 +27,20 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLargestMetrics = std::size_t{1} << 30;
 constexpr std::size_t kLargestDescription = std::size_t{1} << 20;
 constexpr std::int64_t kLargestStep = std::int64_t{1} << 40;  // as train.steps
+constexpr std::string_view kEvaluationColumn = "eval_return_mean";
 constexpr int kDeepestRun = 6;  // folders below the one that is searched
 
-std::vector<double> ParseRow(const std::string& line, const std::string& place,
-                             const MetricTable& table) {
+void RequireNextStep(const MetricTable& table, std::size_t step_column, const std::string& place) {
+  const double step = table.rows.back()[step_column];
+  const double before = table.rows.size() > 1 ? table.rows[table.rows.size() - 2][step_column] : -1;
+  if (!(step > before && step <= static_cast<double>(kLargestStep) && step == std::floor(step))) {
+    throw BadInput(
+        fmt::format("{}: expected a step after {}, found {}", place, std::max(before, 0.0), step));
+  }
+}
+
+void AddRow(const std::string& line, const std::string& place, std::size_t step_column,
+            MetricTable& table) {
   std::vector<std::string> cells;
   if (!SplitLine(line, cells) || cells.size() != table.columns.size()) {
     throw BadInput(fmt::format("{}: expected {} cells as in the first line, found {}", place,
@@ -44,15 +55,11 @@ std::vector<double> ParseRow(const std::string& line, const std::string& place,
     }
     row.push_back(*number);
   }
-  return row;
-}
-
-void RequireNextStep(const MetricTable& table, std::size_t step_column, const std::string& place) {
-  const double step = table.rows.back()[step_column];
-  const double before = table.rows.size() > 1 ? table.rows[table.rows.size() - 2][step_column] : -1;
-  if (!(step > before && step <= static_cast<double>(kLargestStep) && step == std::floor(step))) {
-    throw BadInput(
-        fmt::format("{}: expected a step after {}, found {}", place, std::max(before, 0.0), step));
+  table.rows.push_back(row);
+  RequireNextStep(table, step_column, place);
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    if (cells[c].empty() || std::isfinite(row[c])) continue;
+    table.not_finite[table.columns[c]].push_back(static_cast<std::int64_t>(row[step_column]));
   }
 }
 
@@ -68,7 +75,7 @@ bool HasFile(const fs::path& path) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) return false;
   if (!fs::is_regular_file(status)) {
-    throw BadInput(fmt::format("expected a regular file: {}", path.string()));
+    throw BadInput(fmt::format("expected a regular file: {}", ShownPath(path)));
   }
   return true;
 }
@@ -81,7 +88,7 @@ std::map<std::string, std::string> ReadDescription(const fs::path& path) {
                                           /*allow_exceptions=*/false);
   if (!json.is_object()) {
     LogWarning(
-        fmt::format("{}: expected a JSON object; the report goes without it", path.string()));
+        fmt::format("{}: expected a JSON object; the report goes without it", ShownPath(path)));
     return description;
   }
   for (const auto& [key, value] : json.items()) {
@@ -107,12 +114,12 @@ void RequireAgreement(const RunRecord& run, const CheckpointHead& checkpoint, do
   if (is_ours && checkpoint.fingerprint != Fingerprint(run.options)) {
     throw BadInput(
         fmt::format("{} is not the configuration that the run's checkpoint was made with",
-                    (run.directory / "config.toml").string()));
+                    ShownPath(run.directory / "config.toml")));
   }
   const std::int64_t missing = checkpoint.step - run.options.train.log_interval_steps;
   if (static_cast<double>(missing) > (std::isnan(last_row) ? 0 : last_row)) {
     throw BadInput(fmt::format("{} ends in step {:.0f}, the run's checkpoint is of step {}",
-                               (run.directory / "metrics.csv").string(),
+                               ShownPath(run.directory / "metrics.csv"),
                                std::isnan(last_row) ? 0 : last_row, checkpoint.step));
   }
 }
@@ -137,7 +144,7 @@ void AddRunsBelow(const fs::path& folder, int depth, std::vector<fs::path>& runs
   }
   if (error) {
     throw BadInput(
-        fmt::format("cannot read the directory '{}': {}", folder.string(), error.message()));
+        fmt::format("cannot read the directory '{}': {}", ShownPath(folder), error.message()));
   }
 }
 
@@ -183,15 +190,30 @@ MetricTable ParseMetrics(std::string_view text, const std::string& name) {
       step_column = *table.Column("step");
       continue;
     }
-    table.rows.push_back(ParseRow(line, place, table));
-    RequireNextStep(table, step_column, place);
+    AddRow(line, place, step_column, table);
   }
   return table;
+}
+
+bool RunRecord::reached_stop_return() const {
+  return ended_early && stop_return &&
+         std::ranges::any_of(evaluations, [this](const CurvePoint& evaluation) {
+           return evaluation.value >= *stop_return;
+         });
+}
+
+std::string RunRecord::EvaluationFault() const {
+  const auto steps = metrics.not_finite.find(std::string(kEvaluationColumn));
+  if (steps == metrics.not_finite.end()) return {};
+  return fmt::format("{} of {} evaluations are no finite numbers, the first in step {}",
+                     steps->second.size(), steps->second.size() + evaluations.size(),
+                     steps->second.front());
 }
 
 std::string RunRecord::Status() const {
   if (diverged) return "diverged";
   if (complete()) return "complete";
+  if (reached_stop_return()) return "reached the suite's return";
   if (ended_early) return "ended early, as the suite says";
   return fmt::format(
       "at {:.0f} %",
@@ -202,7 +224,7 @@ std::string RunRecord::Status() const {
 RunRecord ReadRun(const fs::path& directory) {
   std::error_code error;
   if (!IsRun(directory)) {
-    throw BadInput(fmt::format("{} holds no run: there is no config.toml", directory.string()));
+    throw BadInput(fmt::format("{} holds no run: there is no config.toml", ShownPath(directory)));
   }
   RunRecord run{.directory = directory, .options = ReadRunOptions(directory / "config.toml")};
   run.settings = Settings(run.options);
@@ -211,9 +233,9 @@ RunRecord ReadRun(const fs::path& directory) {
   const std::optional<CheckpointHead> checkpoint = CheckpointOf(directory);
   const fs::path metrics = directory / "metrics.csv";
   if (HasFile(metrics)) {
-    run.metrics = ParseMetrics(ReadTextFile(metrics, kLargestMetrics), metrics.string());
+    run.metrics = ParseMetrics(ReadTextFile(metrics, kLargestMetrics), ShownPath(metrics));
   }
-  run.evaluations = run.metrics.CurveOf("eval_return_mean");
+  run.evaluations = run.metrics.CurveOf(kEvaluationColumn);
   const double last_row = run.metrics.Last("step");
   if (checkpoint) {
     RequireAgreement(run, *checkpoint, last_row);
@@ -228,13 +250,13 @@ std::vector<fs::path> FindRuns(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     throw BadInput(fmt::format("expected a directory of runs, found {}: {}",
-                               fs::exists(path, error) ? "a file" : "nothing", path.string()));
+                               fs::exists(path, error) ? "a file" : "nothing", ShownPath(path)));
   }
   if (IsRun(path)) return {path};
   std::vector<fs::path> runs;
   AddRunsBelow(path, kDeepestRun, runs);
   if (runs.empty()) {
-    throw BadInput(fmt::format("{} holds no run: no config.toml there or below", path.string()));
+    throw BadInput(fmt::format("{} holds no run: no config.toml there or below", ShownPath(path)));
   }
   std::ranges::sort(runs);
   return runs;

@@ -21,6 +21,8 @@ namespace stableaa {
 struct MetricTable {
   std::vector<std::string> columns;
   std::vector<std::vector<double>> rows;  // by step, increasing
+  // Of each column the steps whose cell is not empty and holds no finite number.
+  std::map<std::string, std::vector<std::int64_t>> not_finite = {};
 
   std::optional<std::size_t> Column(std::string_view name) const;
   // Of the last row; NaN if there is none, no such column, or an empty cell.
@@ -43,12 +45,20 @@ struct RunRecord {
   Curve evaluations = {};  // mean return over steps
   std::int64_t step = 0;   // that the last checkpoint or row has seen
   bool diverged = false;
-  bool ended_early = false;  // as its suite's stop rule asked for; what reads a sweep sets it
+  // Its suite's: what reads a sweep sets them.
+  bool ended_early = false;                // as the suite's stop rule asked for
+  std::optional<double> stop_return = {};  // stop.eval_return
 
   bool complete() const { return step >= options.train.steps; }
   bool ended() const { return complete() || ended_early; }
-  // "complete", "ended early, as the suite says", "diverged", "at 40 %".
+  // True if it ended early because an evaluation was enough.
+  bool reached_stop_return() const;
+  // "complete", "reached the suite's return", "ended early, as the suite says", "diverged", "at 40
+  // %".
   std::string Status() const;
+  // What is wrong with its evaluations: "2 of 7 evaluations are no finite numbers, the first in
+  // step 300"; empty if nothing is. Our own runs have none such.
+  std::string EvaluationFault() const;
 };
 
 // BadInput, naming the file and what is wrong, if the directory holds no run or a broken one.

@@ -226,4 +226,9 @@ double ValueAt(std::span<const CurvePoint> curve, std::int64_t step) {
       static_cast<double>(step - before.step) / static_cast<double>(after->step - before.step));
 }
 
+double LastValue(std::span<const CurvePoint> curve, std::int64_t step) {
+  const auto after = std::ranges::upper_bound(curve, step, {}, &CurvePoint::step);
+  return after == curve.begin() ? kNan : std::prev(after)->value;
+}
+
 }  // namespace stableaa

@@ -91,6 +91,10 @@ double StepsToThreshold(std::span<const CurvePoint> curve, double threshold);
 // The value at `step` on the straight line between the points around it; nan outside of the curve.
 double ValueAt(std::span<const CurvePoint> curve, std::int64_t step);
 
+// The value of the last point at or before `step`, so that nothing later is known; nan before the
+// first.
+double LastValue(std::span<const CurvePoint> curve, std::int64_t step);
+
 }  // namespace stableaa
 
 #endif  // STABLEAA_EXPERIMENT_STATISTICS_H_

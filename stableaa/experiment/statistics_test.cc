@@ -469,6 +469,16 @@ TEST(StepsToThreshold, IsTheFirstStepThatReachesIt) {
   EXPECT_EQ(StepsToThreshold(Curve{{1, kNan}, {2, 3}}, 3), 2);
 }
 
+TEST(LastValue, KnowsNothingOfLaterPoints) {
+  const Curve curve = {{100, 1}, {200, 5}};
+  EXPECT_TRUE(std::isnan(LastValue(curve, 99)));
+  EXPECT_EQ(LastValue(curve, 100), 1);
+  EXPECT_EQ(LastValue(curve, 199), 1);
+  EXPECT_EQ(LastValue(curve, 200), 5);
+  EXPECT_EQ(LastValue(curve, 1000), 5);
+  EXPECT_TRUE(std::isnan(LastValue({}, 0)));
+}
+
 TEST(ValueAt, IsOnTheLineBetweenPointsAndNanOutside) {
   const Curve curve = {{100, 1}, {200, 5}, {400, 3}};
   EXPECT_EQ(ValueAt(curve, 100), 1);

@@ -14,6 +14,7 @@
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/config.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/json_table.h"
 #include "stableaa/base/nearest_name.h"
 #include "stableaa/base/plain_text.h"
 #include "stableaa/base/random.h"
@@ -33,17 +34,6 @@ constexpr std::string_view kPreset = "preset";
 
 // ---- Values ----
 
-// TOML again, for Config.
-std::string Literal(const TomlValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value.is)) return TomlText(*text);
-  if (const auto* list = std::get_if<TomlValue::List>(&value.is)) {
-    std::vector<std::string> elements;
-    for (const TomlValue& element : *list) elements.push_back(Literal(element));
-    return fmt::format("[{}]", fmt::join(elements, ", "));
-  }
-  return ShortLiteral(value);  // numbers and booleans are never shortened
-}
-
 // For people and names: 1 for 1.0, raa for "raa".
 std::string PlainText(const TomlValue& value) {
   if (const auto* text = std::get_if<std::string>(&value.is)) return *text;
@@ -53,6 +43,7 @@ std::string PlainText(const TomlValue& value) {
     for (const TomlValue& element : *list) elements.push_back(PlainText(element));
     return fmt::format("[{}]", fmt::join(elements, ", "));
   }
+  if (const auto* table = std::get_if<TomlValue::Table>(&value.is)) return TableToToml(*table);
   return ShortLiteral(value);
 }
 
@@ -109,14 +100,17 @@ struct SuiteFile {
 
 // BadInput with file and line.
 void Apply(const Given& given, const TomlValue& value, Config& config) {
-  config.LoadText(fmt::format("{} = {}", given.key, Literal(value)), given.place);
+  config.Apply(ConfigSource::FromValue(given.key, value, given.place));
 }
 
 // The keys of the file, its sections and what they become.
 class SuiteReader {
  public:
   explicit SuiteReader(std::string name) : name_(std::move(name)) {
-    for (const ConfigKey& key : AllKeys({})) run_keys_.push_back(key.key);
+    for (const ConfigKey& key : AllKeys({})) {
+      run_keys_.push_back(key.key);
+      if (key.type == "table") table_keys_.push_back(key.key);
+    }
   }
 
   SuiteFile Read(std::string_view text) {
@@ -145,8 +139,7 @@ class SuiteReader {
     const bool is_table =
         section == "stop" || section == "set" || section == "axes" || section == "zip";
     if (is_table && dot == std::string::npos) {
-      const auto* other = std::get_if<TomlValue::Other>(&value.is);
-      if (other == nullptr || other->name != "a table") RefuseType(key, "a table", value);
+      if (!std::holds_alternative<TomlValue::Table>(value.is)) RefuseType(key, "a table", value);
     } else if (section == "stop") {
       TakeStop(key, value);
     } else if (section == "set") {
@@ -318,7 +311,10 @@ class SuiteReader {
   void CheckValues(const Given& given, bool may_be_left = false) const {
     for (const TomlValue& value : given.values) {
       if (may_be_left && IsLeftToThePreset(value)) continue;
-      if (HoldsOther(value)) RefuseType(given.key, "a value", value);
+      const bool is_table = std::holds_alternative<TomlValue::Table>(value.is);
+      if (HoldsOther(value) || (is_table && !TakesTables(given.key))) {
+        RefuseType(given.key, "a value", value);
+      }
       if (given.key == kEnv) {
         CheckEnv(Text(given.key, value));
       } else if (given.key == kPreset) {
@@ -330,6 +326,13 @@ class SuiteReader {
         Apply(given, value, config);
       }
     }
+  }
+
+  // Free-form tables, and what is in them.
+  bool TakesTables(const std::string& key) const {
+    return std::ranges::any_of(table_keys_, [&key](const std::string& table) {
+      return key == table || key.starts_with(table + '.');
+    });
   }
 
   void CheckEnv(const std::string& env) const {
@@ -362,7 +365,7 @@ class SuiteReader {
   }
 
   const std::string name_;
-  std::vector<std::string> run_keys_;
+  std::vector<std::string> run_keys_, table_keys_;
   std::string place_;  // of the entry that is being read
   SuiteFile file_;
   Axis zip_;

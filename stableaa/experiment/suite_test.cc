@@ -199,6 +199,31 @@ agent.backup = ["dynamic-boltzmann"]
   EXPECT_EQ(suite.runs[1].options.agent.hidden, (std::vector<double>{32, 8}));
 }
 
+TEST(Suite, ArgumentsOfEnvironmentsAreSetByMemberAndAsAWhole) {
+  const Suite suite = ParseSuite(R"(
+env = "gymnasium/FrozenLake-v1"
+[set.env.kwargs]
+is_slippery = false
+deep = {x = 1}
+[axes]
+env.kwargs.map_name = ["4x4", "8x8"]
+)",
+                                 "my.toml");
+  ASSERT_EQ(suite.runs.size(), 2U);
+  EXPECT_EQ(suite.runs[0].options.env.kwargs,
+            R"({"deep":{"x":1},"is_slippery":false,"map_name":"4x4"})");
+  EXPECT_EQ(suite.runs[1].options.env.kwargs,
+            R"({"deep":{"x":1},"is_slippery":false,"map_name":"8x8"})");
+  const Suite whole = ParseSuite(
+      "env = \"gymnasium/FrozenLake-v1\"\naxes.env.kwargs = [{}, {size = 5}]\n", "my.toml");
+  ASSERT_EQ(whole.runs.size(), 2U);
+  EXPECT_EQ(whole.runs[0].options.env.kwargs, "{}");
+  EXPECT_EQ(whole.runs[1].options.env.kwargs, R"({"size":5})");
+  ExpectRefused("[set]\nagent = {}\n", {"my.toml:2", "agent", "a table"});
+  ExpectRefused("[axes]\nagent.eta = [{}]\n", {"my.toml:2", "agent.eta", "a table"});
+  ExpectRefused("[set]\nenv.kwargs.x = nan\n", {"my.toml:2: env.kwargs.x", "nan"});
+}
+
 TEST(Suite, StopRulesAreKept) {
   const Suite suite =
       ParseSuite("[stop]\nsteps = 5\neval_return = 475\nminutes = 0.5\n", "my.toml");
@@ -319,7 +344,7 @@ TEST(SuiteErrors, NameTheLineAndWhatWasMeant) {
            {"[axes]\nenv = [\"atari/pong\"]\ntrain.env = [\"atari/pong\"]",
             {"my.toml:5", "env stands in line 4"}},
            {"[stop]\nsteps = -1", {"my.toml:4", "train.steps = -1"}},
-           {"[stop]\nsteps = 1e5", {"my.toml:4", "train.steps wants an integer"}},
+           {"[stop]\nsteps = 1.5e0", {"my.toml:4", "train.steps wants an integer"}},
            {"[stop]\neval_return = inf", {"my.toml:4", "stop.eval_return wants a number"}},
            {"[stop]\nminutes = 0", {"my.toml:4", "stop.minutes wants a number above 0"}},
            {"seeds = [1", {"my.toml:3"}},

@@ -23,12 +23,14 @@
 #include "stableaa/base/plain_text.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/experiment/run_progress.h"
+#include "stableaa/rl/trust.h"
 
 namespace stableaa {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr int kLookMilliseconds = 200;
+constexpr std::size_t kLongestMessage = 500;
 constexpr std::size_t kTailBytes = std::size_t{256} << 10;  // of metrics.csv, while it grows
 constexpr std::size_t kDifferencesShown = 3;
 constexpr double kSecondsToKnowTheRate = 5;
@@ -46,6 +48,14 @@ std::string Differences(const RunOptions& there, const RunOptions& here) {
   differences.resize(differences.size() - more);
   return fmt::format("{}{}", fmt::join(differences, "; "),
                      more > 0 ? fmt::format("; and {} more", more) : "");
+}
+
+// Whether the suite itself names the code that the run's files name: then it is the user's word.
+bool SuiteNamesItsCode(const fs::path& directory, const RunOptions& suite) {
+  if (!ForeignCodeOf(suite).any()) return false;
+  const RunOptions run = ReadRunOptions(directory / "config.toml");
+  return NormalizedId(run.train.env) == NormalizedId(suite.train.env) &&
+         run.env.python == suite.env.python;
 }
 
 // To notice that a file has changed.
@@ -91,6 +101,8 @@ struct Sweep::Job {
 
 std::string LastError(const fs::path& log, std::uintmax_t begin) {
   constexpr std::string_view kError = "stableaa: error: ";
+  std::error_code none;
+  if (!fs::is_regular_file(log, none)) return "";  // a pipe would wait for its writer
   std::ifstream file(log, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(begin));
   std::string last, error;
@@ -98,7 +110,7 @@ std::string LastError(const fs::path& log, std::uintmax_t begin) {
     if (line.starts_with(kError)) error = line.substr(kError.size());
     if (!line.empty()) last = line;
   }
-  return Shorten(error.empty() ? last : error, 500);
+  return Shorten(error.empty() ? last : error, kLongestMessage);
 }
 
 // ---- What is there ----
@@ -178,7 +190,9 @@ std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
   run.seconds = std::max(run.seconds, metrics.wall_seconds);
   run.eval_return = metrics.eval_return;
   if (checkpoint->IsComplete(run.run->options)) return "";
-  if (metrics.reached_step) {
+  // The evaluation of a former end is none of a run that goes on.
+  const bool had_ended = IsEndEvaluation(run.run->options, checkpoint->evaluated_step);
+  if (metrics.reached_step && !had_ended) {
     return fmt::format("an evaluation reached {:.6g} in step {}", *metrics.reached_return,
                        *metrics.reached_step);
   }
@@ -266,6 +280,7 @@ std::vector<std::string> Sweep::Arguments(const SweepRun& run) const {
           std::to_string(train.steps), std::string("--threads"), std::to_string(train.threads)}) {
       arguments.push_back(word);
     }
+    if (SuiteNamesItsCode(directory, run.run->options)) arguments.emplace_back("--trust");
   } else {
     const fs::path config = Log(run, ".toml");
     WriteTextFile(config, ToToml(run.run->options));
@@ -289,7 +304,8 @@ void Sweep::Start(std::size_t number) {
     auto job = std::make_unique<Job>();
     job->number = number;
     job->seconds_before = run.seconds;
-    const Descriptor log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    const Descriptor log(
+        open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666));
     if (!log.is_open())
       throw SystemError(fmt::format("cannot open {}", ShownPath(log_path)), errno);
     job->log_begin = fs::file_size(log_path);
@@ -368,7 +384,7 @@ void Sweep::Finish(const Job& job) {
 void Sweep::Fail(SweepRun& run, const std::string& message) {
   run.state = SweepState::kFailed;
   run.message = message;
-  LogWarning(fmt::format("{} failed: {}", run.run->name, message));
+  LogWarning(fmt::format("{} failed: {}", run.run->name, Shorten(message, kLongestMessage)));
   Save();
 }
 
@@ -378,7 +394,7 @@ void Sweep::Save() {
     WriteSweepJson(options_.out / "sweep.json", suite_.title, runs_);
     could_save_ = true;
   } catch (const Error& error) {
-    if (std::exchange(could_save_, false)) LogWarning(error.what());
+    if (std::exchange(could_save_, false)) LogWarning(Shorten(error.what(), kLongestMessage));
   }
 }
 

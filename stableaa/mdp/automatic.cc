@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "stableaa/mdp/component_iteration.h"
 #include "stableaa/mdp/value_iteration.h"
@@ -52,9 +54,14 @@ std::string Conclusion(const Solution& solution, double iterations) {
              : fmt::format("mpi: stopped after {:.1f} sweeps", iterations);
 }
 
-}  // namespace
+// What mpi leaves to others.
+struct Rest {
+  std::vector<double> start;  // values from below
+  std::string reason;         // why it stopped
+};
 
-Solution SolveAutomatically(SolveRun& run) {
+// By mpi as long as it is fast enough. What it needed for that is free when this returns.
+std::variant<Solution, Rest> TryModifiedPolicyIteration(SolveRun& run) {
   ModifiedPolicyIteration iteration(run);
   double limit = HUGE_VAL;  // of iterations by mpi
   double forecast = HUGE_VAL;
@@ -80,11 +87,20 @@ Solution SolveAutomatically(SolveRun& run) {
     if (run.iterations() > limit) break;
     iteration.Evaluate(improvements < kProbeImprovements ? kProbeSweeps : kEvaluationSweeps);
   }
-  std::vector<double> start = iteration.LowerBound();
+  Rest rest{.start = iteration.LowerBound(), .reason = Reason(before, now)};
   const double least = LeastValue(run.model(), run.discount());
-  for (double& value : start) value = std::max(value, least);
-  Solution solution = SolveByComponents(run, SolveMethod::kAuto, std::move(start));
-  solution.choice = fmt::format("{}: {}", Name(solution.method), Reason(before, now));
+  for (double& value : rest.start) value = std::max(value, least);
+  return rest;
+}
+
+}  // namespace
+
+Solution SolveAutomatically(SolveRun& run) {
+  std::variant<Solution, Rest> tried = TryModifiedPolicyIteration(run);
+  if (Solution* const solved = std::get_if<Solution>(&tried)) return std::move(*solved);
+  Rest& rest = std::get<Rest>(tried);
+  Solution solution = SolveByComponents(run, SolveMethod::kAuto, std::move(rest.start));
+  solution.choice = fmt::format("{}: {}", Name(solution.method), rest.reason);
   return solution;
 }
 

@@ -33,12 +33,15 @@ constexpr double kMostSweepsPerDecadeSettled = 25;
 constexpr double kSettled = 0.01;  // share of the states
 constexpr std::size_t kImprovementsSeen = 3;
 // In a small component a wrong guess costs little: there one evaluation whose sweeps do not halve
-// the change is enough to go over.
+// the change is enough to go over. In a large one they must leave nearly all of it, to a policy
+// that has settled.
 constexpr std::uint64_t kSmall = 30'000;  // states
 constexpr int kFirstSweeps = 6;           // or these, if they hardly change anything
+constexpr double kMostLeft = 0.5;
+constexpr double kMostLeftInLarge = 0.9;
 
-// Certificates on the way, for those who watch: one per so many sweeps.
-constexpr double kSweepsBetweenBackups = 25;
+// Bounds on the way, for those who watch: once per so many sweeps.
+constexpr double kSweepsBetweenBounds = 25;
 
 // The part of the tolerance that a component's residual may use up.
 constexpr double kShare = 0.45;
@@ -78,13 +81,14 @@ class ComponentIteration {
   bool ResidualIsSmall(double goal);
   bool GatherPolicy();
   double EvaluateBySweeps(double change, double goal);
+  bool EvaluationIsSlow(double left) const;
   bool SweepsAreSlow() const;
   void TightenIfStuck(double change);
   bool EvaluateByKrylov(double goal, bool same_policy);
   void EvaluateExactly(double goal);
   double PolicySweep();
   void PolicyResidual();
-  void BackupForWatchers();
+  void ShowBoundsNowAndThen();
   std::uint64_t size() const { return last_ - first_; }
 
   SolveRun& run_;
@@ -97,7 +101,7 @@ class ComponentIteration {
   const double* rewards_;
   std::vector<double> values_;
   std::vector<std::uint32_t> actions_;
-  double watched_ = 0;  // iterations at the last certificate
+  double shown_ = 0;  // iterations when bounds were last shown
   std::uint64_t krylov_states_ = 0;
 
   // An improvement of the component at work.
@@ -135,7 +139,8 @@ ComponentIteration::Choice ComponentIteration::Best(std::uint64_t state) const {
       stay = self ? probabilities_[k] : stay;
       sum += self ? 0 : probabilities_[k] * values_[columns_[k]];
     }
-    const double q = (rewards_[row] + discount_ * sum) / (1 - discount_ * stay);
+    double q = rewards_[row] + discount_ * sum;
+    if (stay != 0) q /= 1 - discount_ * stay;  // the next state waits for the division
     best.row = q > best.value ? row : best.row;
     best.value = q > best.value ? q : best.value;
   }
@@ -217,7 +222,9 @@ bool ComponentIteration::GatherPolicy() {
   }
   gathered_.assign(actions.begin(), actions.end());
   policy_.Clear();
+  policy_.offsets.reserve(size() + 1);
   constants_.clear();
+  constants_.reserve(size());
   for (std::uint64_t s = first_; s < last_; ++s) {
     const std::uint64_t row = state_rows_[s] + actions_[s];
     const std::uint64_t begin = row_transitions_[row];
@@ -275,6 +282,12 @@ double ComponentIteration::EvaluateBySweeps(double change, double goal) {
     if (guessing && i + 1 == kFirstSweeps && now >= 0.95 * first) break;
   }
   return first > 0 ? now / first : 0;
+}
+
+// Whether sweeps that left this part of a change are not worth going on with.
+bool ComponentIteration::EvaluationIsSlow(double left) const {
+  if (size() <= kSmall) return left > kMostLeft;
+  return changed_ <= kSettled && left > kMostLeftInLarge;
 }
 
 // Whether the changes of the last improvements, with the sweeps between them, shrink too slowly.
@@ -347,13 +360,10 @@ void ComponentIteration::EvaluateExactly(double goal) {
   }
 }
 
-void ComponentIteration::BackupForWatchers() {
-  if (!run_.options().on_step || run_.iterations() < watched_ + kSweepsBetweenBackups) return;
-  if (run_.iterations() + 2 > run_.options().max_iterations) return;  // one is kept for the last
-  std::vector<double> image(values_.size());
-  const Certificate certificate = run_.Backup(values_, image, {});
-  run_.Report(run_.differences().magnitude(), &certificate);
-  watched_ = run_.iterations();
+void ComponentIteration::ShowBoundsNowAndThen() {
+  if (run_.iterations() < shown_ + kSweepsBetweenBounds) return;
+  run_.ShowBounds(values_);
+  shown_ = run_.iterations();
 }
 
 bool ComponentIteration::Solve(std::uint64_t first, std::uint64_t last, double goal) {
@@ -386,14 +396,14 @@ bool ComponentIteration::Solve(std::uint64_t first, std::uint64_t last, double g
       if (ResidualIsSmall(goal)) return true;
       if (change <= small) small = change / 2;
     }
-    BackupForWatchers();
+    ShowBoundsNowAndThen();
     if (krylov) TightenIfStuck(change);
     const bool same_policy = GatherPolicy();
     bool slow = false;
     if (method_ == SolveMethod::kPi) {
       EvaluateExactly(goal);
     } else if (!krylov || !EvaluateByKrylov(goal, same_policy)) {
-      slow = EvaluateBySweeps(change, goal) > 0.5 && size() <= kSmall;
+      slow = EvaluationIsSlow(EvaluateBySweeps(change, goal));
     }
     history_.push_back({(run_.iterations() - begin) / share, change});
     if (method_ == SolveMethod::kAuto && !krylov && (slow || SweepsAreSlow())) {
@@ -442,7 +452,15 @@ std::optional<Solution> TrySweeps(SolveRun& run, std::span<const std::uint32_t> 
   return run.Finish(SolveMethod::kGs, std::move(image), std::move(policy), certificate);
 }
 
-// From the new numbers of the states to those of the model.
+// From the numbers of the model to the new ones.
+std::vector<double> Renumbered(std::span<const std::uint64_t> new_number,
+                               const std::vector<double>& values) {
+  std::vector<double> renumbered(values.size());
+  for (std::size_t s = 0; s < values.size(); ++s) renumbered[new_number[s]] = values[s];
+  return renumbered;
+}
+
+// And back.
 void MoveBack(std::span<const std::uint64_t> new_number, Solution& solution) {
   const std::vector<double> values = std::move(solution.values);
   const std::vector<std::uint32_t> policy = std::move(solution.policy);
@@ -457,23 +475,22 @@ void MoveBack(std::span<const std::uint64_t> new_number, Solution& solution) {
 }  // namespace
 
 Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double> start) {
-  const std::vector<std::uint32_t> sequence = FindStateSequence(run.model(), run.options().order);
+  StateSequence sequence = FindStateSequence(run.model(), run.options().order);
   const bool sweeps = method == SolveMethod::kGs || method == SolveMethod::kAuto;
   if (sweeps && run.model().transitions() == run.model().rows()) {
-    std::optional<Solution> solution = TrySweeps(run, sequence, start);
+    std::optional<Solution> solution = TrySweeps(run, sequence.states, start);
     if (solution) return *std::move(solution);
   }
 
-  const SolvingOrder order = FindSolvingOrder(run.model(), sequence);
-  std::vector<double> values(start.size());
+  // What is not needed any more is freed at once: fresh memory costs small models as much as a
+  // sweep.
+  const SolvingOrder order = FindSolvingOrder(run.model(), std::exchange(sequence, {}));
   if (!order.as_numbered) {
     run.set_model(Renumber(run.model(), order.new_number));
-    for (std::size_t s = 0; s < start.size(); ++s) values[order.new_number[s]] = start[s];
-  } else {
-    values = std::move(start);
+    start = Renumbered(order.new_number, start);
   }
 
-  ComponentIteration iteration(run, method, std::move(values));
+  std::optional<ComponentIteration> iteration(std::in_place, run, method, std::move(start));
   const double tolerance = run.options().tolerance;
   double goal = kShare * tolerance * (1 - run.discount()) / std::max(run.discount(), 1e-300);
   std::vector<double> image(run.model().states());
@@ -482,9 +499,9 @@ Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double
   for (;;) {
     bool finished = true;
     for (std::size_t c = 0; finished && c + 1 < order.components.size(); ++c) {
-      finished = iteration.Solve(order.components[c], order.components[c + 1], goal);
+      finished = iteration->Solve(order.components[c], order.components[c + 1], goal);
     }
-    certificate = run.Backup(iteration.values(), image, policy);
+    certificate = run.Backup(iteration->values(), image, policy);
     run.Report(run.differences().magnitude(), &certificate);
     if (!finished || run.Enough(certificate) || run.Exhausted(2)) break;
     goal /= 4;
@@ -496,9 +513,10 @@ Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double
 
   SolveMethod finished_by = method;
   if (method == SolveMethod::kAuto) {
-    finished_by =
-        2 * iteration.krylov_states() > run.model().states() ? SolveMethod::kIpi : SolveMethod::kGs;
+    finished_by = 2 * iteration->krylov_states() > run.model().states() ? SolveMethod::kIpi
+                                                                        : SolveMethod::kGs;
   }
+  iteration.reset();  // its memory is enough for the rest
   Solution solution = run.Finish(finished_by, std::move(image), std::move(policy), certificate);
   if (!order.as_numbered) MoveBack(order.new_number, solution);
   return solution;

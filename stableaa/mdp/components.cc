@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -13,7 +14,7 @@
 namespace stableaa {
 namespace {
 
-// A quick look whether all states are one component, as in many models that mix well: state 0
+// A quick look whether all states are one component, as in many models that mix well: one state
 // reaches every state and every state reaches it. Sweeps over all transitions spread both
 // properties with one bit per state, which stay in cache where the search would wait for memory at
 // each state. Spreading may take more sweeps than it is worth: false means not found out.
@@ -24,25 +25,81 @@ class OneComponentTest {
       : model_(model), columns_(columns) {}
 
   bool Passes() const {
-    return Spreads([this](std::vector<bool>& reached) { return SweepForward(reached); }) &&
-           Spreads([this](std::vector<bool>& reaching) { return SweepBackward(reaching); });
+    return SpreadsForward(0) &&
+           Spreads(0, [this](std::vector<bool>& reaching) { return SweepBackward(reaching); });
+  }
+
+  // For an order of all states; all reach the first. Never false for one component.
+  bool PassesAlong(std::span<const std::uint32_t> to_first) const {
+    return SpreadsForward(to_first.front()) || SpreadsAlong(to_first) ||
+           ReachesAll(to_first.front());
   }
 
  private:
   static constexpr int kMostSweeps = 4;
+  // So many times as many states as before must a sweep leave, as long as these are fewer than one
+  // in so many: slower than that, the other sweeps will not get to all of them.
+  static constexpr std::uint64_t kLeastGrowth = 8;
 
   // A sweep returns how many states have got the property.
   template <typename Sweep>
-  bool Spreads(Sweep sweep) const {
+  bool Spreads(std::uint64_t from, Sweep sweep) const {
     std::vector<bool> found(model_.states(), false);
-    found[0] = true;
+    found[from] = true;
     std::uint64_t count = 1;
     for (int i = 0; i < kMostSweeps && count < model_.states(); ++i) {
-      const std::uint64_t added = sweep(found);
-      if (added == 0) return false;
-      count += added;
+      const std::uint64_t before = count;
+      count += sweep(found);
+      if (count == before) return false;
+      if (count < kLeastGrowth * before && count < model_.states() / kLeastGrowth) return false;
     }
     return count == model_.states();
+  }
+
+  bool SpreadsForward(std::uint64_t from) const {
+    return Spreads(from, [this](std::vector<bool>& reached) { return SweepForward(reached); });
+  }
+
+  // What leads away from the first state is found along the order, what leads to it against it.
+  bool SpreadsAlong(std::span<const std::uint32_t> order) const {
+    std::vector<char> reached(model_.states(), 0);
+    reached[order.front()] = 1;
+    std::uint64_t count = 1;
+    const auto visit = [&](std::uint32_t state) {
+      if (reached[state] != 0) count += MarkNext(state, reached);
+    };
+    for (const std::uint32_t state : order) visit(state);
+    if (count == model_.states()) return true;
+    for (const std::uint32_t state : std::views::reverse(order)) visit(state);
+    return count == model_.states();
+  }
+
+  // By a search, state after state: it gets to the end of the longest ways.
+  bool ReachesAll(std::uint32_t from) const {
+    std::vector<char> reached(model_.states(), 0);
+    reached[from] = 1;
+    std::vector<std::uint32_t> open = {from};
+    open.reserve(model_.states());
+    for (std::size_t i = 0; i < open.size() && open.size() < model_.states(); ++i) {
+      const auto [begin, end] = TransitionsOf(open[i]);
+      for (std::uint64_t k = begin; k < end; ++k) {
+        if (reached[columns_[k]] != 0) continue;
+        reached[columns_[k]] = 1;
+        open.push_back(static_cast<std::uint32_t>(columns_[k]));
+      }
+    }
+    return open.size() == model_.states();
+  }
+
+  // Returns how many were new.
+  std::uint64_t MarkNext(std::uint32_t state, std::vector<char>& reached) const {
+    std::uint64_t added = 0;
+    const auto [begin, end] = TransitionsOf(state);
+    for (std::uint64_t k = begin; k < end; ++k) {
+      added += static_cast<std::uint64_t>(reached[columns_[k]] == 0);
+      reached[columns_[k]] = 1;
+    }
+    return added;
   }
 
   std::uint64_t SweepForward(std::vector<bool>& reached) const {
@@ -214,14 +271,15 @@ class ComponentSearch {
 
 }  // namespace
 
-Components FindComponents(const Model& model) {
+Components FindComponents(const Model& model, std::span<const std::uint32_t> to_first) {
   if (model.states() >= std::numeric_limits<std::uint32_t>::max()) {
     throw WorkFailed(fmt::format(
         "the components of {} states cannot be found; there must be fewer than 2^32 - 1",
         model.states()));
   }
   return model.VisitColumns([&](auto columns) {
-    if (OneComponentTest(model, columns).Passes()) {
+    const OneComponentTest test(model, columns);
+    if (to_first.empty() ? test.Passes() : test.PassesAlong(to_first)) {
       return Components{.component_of_state = std::vector<std::uint32_t>(model.states(), 0),
                         .count = 1};
     }

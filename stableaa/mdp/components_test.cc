@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -165,6 +167,61 @@ TEST(Components, OneStateThatCannotReturnOrBeReachedIsSeen) {
   with_source.push_back({{3}});
   EXPECT_EQ(FindComponents(ModelOfGraph(with_source)).count, 2);
   EXPECT_EQ(FindComponents(ModelOfGraph(graph)).count, 1);
+}
+
+// All states by their steps to `first`, or none where one does not reach it.
+std::vector<std::uint32_t> WayTo(std::uint32_t first, const Graph& graph) {
+  std::vector<std::uint32_t> order = {first};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (std::uint32_t state = 0; state < graph.size(); ++state) {
+      const bool leads = std::ranges::any_of(graph[state], [&](const auto& row) {
+        return std::ranges::find(row, order[i]) != row.end();
+      });
+      if (leads && std::ranges::find(order, state) == order.end()) order.push_back(state);
+    }
+  }
+  if (order.size() < graph.size()) order.clear();
+  return order;
+}
+
+TEST(Components, AreTheSameWhereAStateIsKnownToBeReachedByAll) {
+  RandomStream stream(4, "components");
+  int one = 0;
+  int several = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    const Graph graph = RandomGraph(stream);
+    std::vector<std::uint32_t> order =
+        WayTo(static_cast<std::uint32_t>(stream.Below(graph.size())), graph);
+    if (order.empty()) continue;
+    const Components expected = FindComponents(ModelOfGraph(graph));
+    (expected.count == 1 ? one : several) += 1;
+    for (const bool shuffled : {false, true}) {  // the order behind the first is only a help
+      if (shuffled) stream.Shuffle(std::span(order).subspan(1));
+      const Components found = FindComponents(ModelOfGraph(graph), order);
+      ASSERT_EQ(found.count, expected.count);
+      ASSERT_EQ(found.component_of_state, expected.component_of_state);
+    }
+  }
+  EXPECT_GT(one, 100);
+  EXPECT_GT(several, 100);
+}
+
+// Neither sweeps in the order of the numbers nor along the way back get round it.
+TEST(Components, ARingInAnyOrderIsOneComponent) {
+  constexpr std::uint64_t kStates = 5000;
+  ModelBuilder builder([] { return std::string("ring"); });
+  for (std::uint64_t state = 0; state < kStates; ++state) {
+    builder.BeginState();
+    builder.Transition((state + 1234) % kStates, .5);
+    builder.Transition((state + 1) % kStates, .5);
+    builder.EndRow(0);
+  }
+  std::vector<std::uint32_t> order(kStates);
+  std::iota(order.begin(), order.end(), 0U);
+  RandomStream(5, "components").Shuffle(std::span(order));
+  const Components found = FindComponents(builder.Finish(std::nullopt), order);
+  EXPECT_EQ(found.count, 1);
+  EXPECT_EQ(found.component_of_state, std::vector<std::uint32_t>(kStates, 0));
 }
 
 TEST(Components, ShufflingStatesKeepsTheSizes) {

@@ -13,6 +13,9 @@ constexpr std::uint64_t kAbsent = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kBlock = 4096;  // terms summed in one go; fixed, whatever the threads
 constexpr std::size_t kLeastParallel = 100'000;
 
+// What half a step of BiCGSTAB leaves at most if the factors are exact. Others leave far more.
+constexpr double kExactFactors = 1e-6;
+
 bool Parallel(std::size_t size, int threads) { return threads > 1 && size >= kLeastParallel; }
 
 std::int64_t Blocks(std::size_t size) {
@@ -118,19 +121,26 @@ void TriangularFactors::Solve(std::span<const double> b, std::span<double> x) co
   }
 }
 
+std::span<double> KrylovSolver::Work(std::size_t number, std::size_t size) {
+  if (work_.size() <= number) work_.resize(number + 1);
+  Vector& vector = work_[number];
+  if (vector.size < size) {
+    vector.values = std::make_unique_for_overwrite<double[]>(size);
+    vector.size = size;
+  }
+  return {vector.values.get(), size};
+}
+
 // Van der Vorst 1992, preconditioned from the right: the residual is the true one.
 KrylovResult KrylovSolver::Bicgstab(const SparseRows& rows, const TriangularFactors& factors,
                                     std::span<const double> b, std::span<double> x,
                                     const KrylovOptions& options) {
   const std::size_t n = rows.size();
-  work_.resize(std::max<std::size_t>(work_.size(), 6));
-  for (std::size_t i = 0; i < 6; ++i) work_[i].resize(n);
-  std::span<double> r = work_[0];
-  std::span<double> p = work_[1];
-  std::span<double> v = work_[2];
-  std::span<double> t = work_[3];
-  std::span<double> ph = work_[4];  // preconditioned p
-  std::span<double> sh = work_[5];  // preconditioned s; s itself takes the place of r
+  const std::span<double> r = Work(0, n);
+  const std::span<double> p = Work(1, n);
+  const std::span<double> v = Work(2, n);
+  const std::span<double> t = Work(3, n);
+  const std::span<double> h = Work(4, n);  // preconditioned p, then s, which takes the place of r
   std::ranges::fill(x, 0.0);
   std::ranges::copy(b, r.begin());
   std::ranges::copy(b, p.begin());
@@ -140,17 +150,24 @@ KrylovResult KrylovSolver::Bicgstab(const SparseRows& rows, const TriangularFact
   double rho = start * start;
   while (result.iterations < options.max_iterations) {
     ++result.iterations;
-    factors.Solve(p, ph);
-    Multiply(rows, ph, v, options.threads);
+    factors.Solve(p, h);
+    Multiply(rows, h, v, options.threads);
     const double alpha = rho / Dot(b, v);
     if (!std::isfinite(alpha)) break;
-    for (std::size_t i = 0; i < n; ++i) r[i] -= alpha * v[i];
-    factors.Solve(r, sh);
-    Multiply(rows, sh, t, options.threads);
+    for (std::size_t i = 0; i < n; ++i) {
+      x[i] += alpha * h[i];
+      r[i] -= alpha * v[i];
+    }
+    if (result.iterations == 1) {  // half a step is all it takes where the factors are exact
+      result.reduction = Norm(r) / start;
+      if (result.reduction <= std::min(options.relative, kExactFactors)) break;
+    }
+    factors.Solve(r, h);
+    Multiply(rows, h, t, options.threads);
     const double tt = Dot(t, t);
     const double omega = tt > 0 ? Dot(t, r) / tt : 0;
     for (std::size_t i = 0; i < n; ++i) {
-      x[i] += alpha * ph[i] + omega * sh[i];
+      x[i] += omega * h[i];
       r[i] -= omega * t[i];
     }
     result.reduction = Norm(r) / start;
@@ -171,9 +188,8 @@ KrylovResult KrylovSolver::Gmres(const SparseRows& rows, const TriangularFactors
                                  const KrylovOptions& options) {
   constexpr std::size_t kRestart = 30;
   const std::size_t n = rows.size();
-  work_.resize(std::max(work_.size(), kRestart + 2));
-  for (std::vector<double>& vector : work_) vector.resize(n);
-  std::span<double> scratch = work_[kRestart + 1];
+  const auto basis = [&](std::size_t j) { return Work(j, n); };
+  const std::span<double> scratch = Work(kRestart + 1, n);
   std::ranges::fill(x, 0.0);
   const double start = Norm(b);
   KrylovResult result;
@@ -184,25 +200,28 @@ KrylovResult KrylovSolver::Gmres(const SparseRows& rows, const TriangularFactors
   bool stopped = false;
   while (!stopped && result.iterations < options.max_iterations) {
     Multiply(rows, x, scratch, options.threads);
-    for (std::size_t i = 0; i < n; ++i) work_[0][i] = b[i] - scratch[i];
-    const double norm = Norm(work_[0]);
+    const std::span<double> start_vector = basis(0);
+    for (std::size_t i = 0; i < n; ++i) start_vector[i] = b[i] - scratch[i];
+    const double norm = Norm(start_vector);
     result.reduction = norm / start;
-    if (result.reduction <= options.relative || LargestMagnitude(work_[0]) <= options.absolute) {
+    if (result.reduction <= options.relative ||
+        LargestMagnitude(start_vector) <= options.absolute) {
       break;
     }
-    for (double& value : work_[0]) value /= norm;
+    for (double& value : start_vector) value /= norm;
     std::array<double, kRestart + 1> g{};
     g[0] = norm;
     std::size_t used = 0;
     while (used < kRestart && result.iterations < options.max_iterations && !stopped) {
       const std::size_t j = used++;
       ++result.iterations;
-      factors.Solve(work_[j], scratch);
-      std::span<double> w = work_[j + 1];
+      factors.Solve(basis(j), scratch);
+      const std::span<double> w = basis(j + 1);
       Multiply(rows, scratch, w, options.threads);
       for (std::size_t i = 0; i <= j; ++i) {
-        h[i][j] = Dot(w, work_[i]);
-        for (std::size_t k = 0; k < n; ++k) w[k] -= h[i][j] * work_[i][k];
+        const std::span<const double> earlier = basis(i);
+        h[i][j] = Dot(w, earlier);
+        for (std::size_t k = 0; k < n; ++k) w[k] -= h[i][j] * earlier[k];
       }
       const double length = Norm(w);
       if (length > 0) {
@@ -234,7 +253,8 @@ KrylovResult KrylovSolver::Gmres(const SparseRows& rows, const TriangularFactors
       double y = g[j];
       for (std::size_t i = j + 1; i < used; ++i) y -= h[j][i] * g[i];
       g[j] = y / h[j][j];
-      for (std::size_t k = 0; k < n; ++k) scratch[k] += g[j] * work_[j][k];
+      const std::span<const double> vector = basis(j);
+      for (std::size_t k = 0; k < n; ++k) scratch[k] += g[j] * vector[k];
     }
     factors.Solve(scratch, scratch);
     for (std::size_t k = 0; k < n; ++k) x[k] += scratch[k];

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -68,7 +69,8 @@ struct KrylovOptions {
 };
 
 struct KrylovResult {
-  int iterations = 0;  // each multiplies by A twice (BiCGSTAB) or once (GMRES)
+  // Each multiplies by A twice (BiCGSTAB, the last perhaps once) or once (GMRES).
+  int iterations = 0;
   double reduction = 1;  // ‖b − Ax‖₂ / ‖b‖₂ of the x that is returned, by the recurrence
 };
 
@@ -83,7 +85,14 @@ class KrylovSolver {
                      std::span<const double> b, std::span<double> x, const KrylovOptions& options);
 
  private:
-  std::vector<std::vector<double>> work_;
+  // Not a std::vector, which would write zeros first, needed or not.
+  struct Vector {
+    std::unique_ptr<double[]> values;
+    std::size_t size = 0;
+  };
+  std::span<double> Work(std::size_t number, std::size_t size);
+
+  std::vector<Vector> work_;
 };
 
 // x ← A⁻¹ b by sparse LU. False, and x untouched, where the factors would not fit: large systems

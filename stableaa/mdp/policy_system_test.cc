@@ -281,6 +281,21 @@ TEST_P(Krylov, AgreesWithEliminationWithEitherPreconditioner) {
   }
 }
 
+// Then the first half of the first step is the answer, as GMRES finds it in one.
+TEST_P(Krylov, ExactFactorsTakeOneIteration) {
+  const Weights weights = ChainWeights(300, .9999);
+  const SparseRows rows = Rows(weights);
+  TriangularFactors factors;
+  factors.Factor(rows);
+  const Vector b = RandomVector(300, 1);
+  Vector x(300, 123.0);
+  KrylovSolver solver;
+  const KrylovResult result = Iterate(solver, GetParam(), rows, factors, b, x, {.relative = 1e-9});
+  EXPECT_EQ(result.iterations, 1);
+  EXPECT_LE(Norm(Residual(weights, b, x)), 1e-9 * Norm(b));
+  EXPECT_NEAR(result.reduction, Norm(Residual(weights, b, x)) / Norm(b), 1e-12);
+}
+
 TEST_P(Krylov, NothingToSolveGivesZero) {
   const SparseRows rows = Rows(ChainWeights(10, 0.9));
   TriangularFactors factors;

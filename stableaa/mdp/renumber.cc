@@ -4,12 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "stableaa/mdp/model_builder.h"
 
 namespace stableaa {
 namespace {
@@ -25,7 +24,27 @@ constexpr std::uint64_t kAhead = 6;
 // A state's transitions beyond so many are left to the processor's own prefetching.
 constexpr std::uint64_t kMostPrefetched = 64;
 
+// Models up to this size are in the second-level cache: there fetching ahead is only work.
+constexpr std::uint64_t kLeastPrefetchedBytes = std::uint64_t{1} << 19;
+
 constexpr std::uint64_t kLineBytes = 64;
+
+// Arrays of a model. Not vectors: those would write zeros first.
+template <typename Column>
+struct RenumberedArrays {
+  explicit RenumberedArrays(const Model& model)
+      : state_rows(std::make_unique_for_overwrite<std::uint64_t[]>(model.states() + 1)),
+        row_transitions(std::make_unique_for_overwrite<std::uint64_t[]>(model.rows() + 1)),
+        rewards(std::make_unique_for_overwrite<double[]>(model.rows())),
+        columns(std::make_unique_for_overwrite<Column[]>(model.transitions())),
+        probabilities(std::make_unique_for_overwrite<double[]>(model.transitions())) {}
+
+  std::unique_ptr<std::uint64_t[]> state_rows;
+  std::unique_ptr<std::uint64_t[]> row_transitions;
+  std::unique_ptr<double[]> rewards;
+  std::unique_ptr<Column[]> columns;
+  std::unique_ptr<double[]> probabilities;
+};
 
 // One model's way from its old arrays into new ones. Column is the type of next states.
 template <typename Column>
@@ -33,27 +52,58 @@ class Renumbering {
  public:
   Renumbering(const Model& model, std::span<const Column> columns,
               std::span<const std::uint64_t> new_number)
-      : model_(model), columns_(columns), new_number_(new_number.begin(), new_number.end()) {}
+      : model_(model),
+        columns_(columns),
+        new_number_(new_number.begin(), new_number.end()),
+        out_(std::make_shared<RenumberedArrays<Column>>(model)) {}
 
-  ModelStorage Run(std::span<const std::uint64_t> old_number) {
-    Reserve();
-    for (std::uint64_t state = 0; state < old_number.size(); ++state) {
-      Prefetch(old_number, state);
-      CopyState(old_number[state]);
+  Model Run(std::span<const std::uint64_t> old_number) {
+    if (model_.bytes() < kLeastPrefetchedBytes) {
+      CopyStates<false>(old_number);
+    } else {
+      CopyStates<true>(old_number);
     }
-    storage_.state_rows.push_back(storage_.rewards.size());
-    StoreColumns();
-    return std::move(storage_);
+    ModelArrays arrays{.state_rows = {out_->state_rows.get(), model_.states() + 1},
+                       .row_transitions = {out_->row_transitions.get(), model_.rows() + 1},
+                       .narrow_columns = {},
+                       .wide_columns = {},
+                       .probabilities = {out_->probabilities.get(), model_.transitions()},
+                       .rewards = {out_->rewards.get(), model_.rows()}};
+    const std::span<const Column> columns(out_->columns.get(), model_.transitions());
+    if constexpr (std::is_same_v<Column, std::uint32_t>) {
+      arrays.narrow_columns = columns;
+    } else {
+      arrays.wide_columns = columns;
+    }
+    return Model(arrays, std::move(out_), model_.discount());
   }
 
  private:
-  void Reserve() {
-    storage_.state_rows.reserve(model_.states() + 1);
-    storage_.row_transitions.reserve(model_.rows() + 1);
-    storage_.rewards.reserve(model_.rows());
-    storage_.probabilities.reserve(model_.transitions());
-    renumbered_.reserve(model_.transitions());
-    storage_.row_transitions.push_back(0);
+  template <bool kPrefetch>
+  void CopyStates(std::span<const std::uint64_t> old_number) {
+    RenumberedArrays<Column>& out = *out_;
+    std::uint64_t to_row = 0;
+    std::uint64_t to = 0;  // transition
+    for (std::uint64_t state = 0; state < old_number.size(); ++state) {
+      if constexpr (kPrefetch) Prefetch(old_number, state);
+      const std::uint64_t old_state = old_number[state];
+      out.state_rows[state] = to_row;
+      const std::uint64_t last = model_.state_rows()[old_state + 1];
+      for (std::uint64_t row = model_.state_rows()[old_state]; row < last; ++row, ++to_row) {
+        const std::uint64_t begin = model_.row_transitions()[row];
+        const std::uint64_t length = model_.row_transitions()[row + 1] - begin;
+        out.row_transitions[to_row] = to;
+        out.rewards[to_row] = model_.rewards()[row];
+        if (length <= kShortRow) {
+          CopyShortRow(begin, length, to);
+        } else {
+          CopyLongRow(begin, length, to);
+        }
+        to += length;
+      }
+    }
+    out.state_rows[old_number.size()] = to_row;
+    out.row_transitions[to_row] = to;
   }
 
   // Always inline, as GCC 12 takes a function that only prefetches for one without effect and drops
@@ -94,66 +144,37 @@ class Renumbering {
     __builtin_prefetch(&values.back());
   }
 
-  void CopyState(std::uint64_t old_state) {
-    storage_.state_rows.push_back(storage_.rewards.size());
-    const std::uint64_t last = model_.state_rows()[old_state + 1];
-    for (std::uint64_t row = model_.state_rows()[old_state]; row < last; ++row) {
-      const std::uint64_t begin = model_.row_transitions()[row];
-      const auto length = static_cast<std::size_t>(model_.row_transitions()[row + 1] - begin);
-      const auto columns = columns_.subspan(begin, length);
-      const auto probabilities = model_.probabilities().subspan(begin, length);
-      if (length <= kShortRow) {
-        CopyShortRow(columns, probabilities);
-      } else {
-        CopyLongRow(columns, probabilities);
-      }
-      storage_.row_transitions.push_back(renumbered_.size());
-      storage_.rewards.push_back(model_.rewards()[row]);
-    }
-  }
-
-  void CopyShortRow(std::span<const Column> columns, std::span<const double> probabilities) {
-    const std::size_t length = columns.size();
+  // The transitions from `begin` on, to those from `to` on.
+  void CopyShortRow(std::uint64_t begin, std::uint64_t length, std::uint64_t to) {
     std::array<Column, kShortRow> next;
-    std::array<Column, kShortRow> sorted_next;
-    std::array<double, kShortRow> sorted_probabilities;
-    for (std::size_t i = 0; i < length; ++i) next[i] = new_number_[columns[i]];
+    for (std::size_t i = 0; i < length; ++i) next[i] = new_number_[columns_[begin + i]];
     for (std::size_t i = 0; i < length; ++i) {
-      std::size_t place = 0;
-      for (std::size_t j = 0; j < length; ++j) place += static_cast<std::size_t>(next[j] < next[i]);
-      sorted_next[place] = next[i];
-      sorted_probabilities[place] = probabilities[i];
+      std::uint64_t place = to;
+      for (std::size_t j = 0; j < length; ++j) {
+        place += static_cast<std::uint64_t>(next[j] < next[i]);
+      }
+      out_->columns[place] = next[i];
+      out_->probabilities[place] = model_.probabilities()[begin + i];
     }
-    renumbered_.insert(renumbered_.end(), sorted_next.data(), sorted_next.data() + length);
-    storage_.probabilities.insert(storage_.probabilities.end(), sorted_probabilities.data(),
-                                  sorted_probabilities.data() + length);
   }
 
-  void CopyLongRow(std::span<const Column> columns, std::span<const double> probabilities) {
+  void CopyLongRow(std::uint64_t begin, std::uint64_t length, std::uint64_t to) {
     row_.clear();
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      row_.emplace_back(new_number_[columns[i]], probabilities[i]);
+    for (std::uint64_t k = begin; k < begin + length; ++k) {
+      row_.emplace_back(new_number_[columns_[k]], model_.probabilities()[k]);
     }
     std::ranges::sort(row_, {}, [](const auto& transition) { return transition.first; });
     for (const auto& [next, probability] : row_) {
-      renumbered_.push_back(next);
-      storage_.probabilities.push_back(probability);
-    }
-  }
-
-  void StoreColumns() {
-    if constexpr (std::is_same_v<Column, std::uint32_t>) {
-      storage_.narrow_columns = std::move(renumbered_);
-    } else {
-      storage_.wide_columns = std::move(renumbered_);
+      out_->columns[to] = next;
+      out_->probabilities[to] = probability;
+      ++to;
     }
   }
 
   const Model& model_;
   std::span<const Column> columns_;
   std::vector<Column> new_number_;  // as narrow as the columns, so that more of it stays in cache
-  ModelStorage storage_;
-  std::vector<Column> renumbered_;
+  std::shared_ptr<RenumberedArrays<Column>> out_;
   std::vector<std::pair<Column, double>> row_;
 };
 
@@ -178,8 +199,7 @@ Model Renumber(const Model& model, std::span<const std::uint64_t> new_number_of_
   const std::vector<std::uint64_t> old_number = InversePermutation(new_number_of_old_state);
   return model.VisitColumns([&](auto columns) {
     using Column = std::remove_cvref_t<decltype(columns[0])>;
-    Renumbering<Column> renumbering(model, columns, new_number_of_old_state);
-    return MakeModel(renumbering.Run(old_number), model.discount());
+    return Renumbering<Column>(model, columns, new_number_of_old_state).Run(old_number);
   });
 }
 

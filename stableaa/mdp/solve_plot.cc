@@ -203,8 +203,7 @@ void SolvePlot::Draw(const std::vector<SolveCurve>& curves, double tolerance) {
 }
 
 std::vector<SolveCurve> ReadPlot(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) return {};
-  const std::string text = ReadTextFile(path, kMaxBytes);
+  const std::string text = ReadFileToAddTo(path, kMaxBytes);
   if (text.empty()) return {};
   const std::size_t begin = text.find(kDataBegin);
   const std::size_t end = begin == std::string::npos ? begin : text.find(kDataEnd, begin);

@@ -85,6 +85,16 @@ Certificate SolveRun::Backup(std::span<const double> values, std::span<double> i
   return certificate;
 }
 
+void SolveRun::ShowBounds(std::span<const double> values) {
+  if (!options_.on_step) return;
+  std::vector<double> image(values.size());
+  const Differences differences =
+      BackupSweep(model_, discount_, values, image, {}, options_.threads);
+  ++watch_backups_;
+  const Certificate certificate = certifier_.Certify(differences);
+  Report(differences.magnitude(), certificate.finite() ? &certificate : nullptr);
+}
+
 bool SolveRun::Enough(const Certificate& certificate) {
   CheckFinite(certificate);
   if (certificate.half <= options_.tolerance) return true;
@@ -165,6 +175,7 @@ Solution SolveRun::Finish(SolveMethod method, std::vector<double> image,
   solution.discount = discount_;
   solution.iterations = iterations();
   solution.inner_iterations = inner_iterations_;
+  solution.watch_backups = watch_backups_;
   solution.seconds = seconds();
   solution.bytes_per_second = sweep_seconds_ > 0 ? static_cast<double>(bytes_) / sweep_seconds_ : 0;
   return solution;

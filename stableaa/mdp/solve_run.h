@@ -56,6 +56,11 @@ class SolveRun {
   // The differences of the last one.
   const Differences& differences() const { return differences_; }
 
+  // For methods whose own sweeps prove nothing: a plain backup of the values for those who watch,
+  // if there is anyone, and its report. It leaves no trace in what the methods and limits go by
+  // (counts of work, differences, progress), so that a solve is the same watched or not.
+  void ShowBounds(std::span<const double> values);
+
   // True when the certificate meets the tolerance, or nothing but rounding is left to remove.
   bool Enough(const Certificate& certificate);
 
@@ -87,6 +92,7 @@ class SolveRun {
   Stopwatch watch_;
   Differences differences_;
   std::uint64_t row_updates_ = 0;
+  std::int64_t watch_backups_ = 0;  // not among these
   std::int64_t inner_iterations_ = 0;
   std::uint64_t bytes_ = 0;
   double sweep_seconds_ = 0;

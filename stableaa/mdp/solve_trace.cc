@@ -81,10 +81,17 @@ SolveCurve::Point PointOf(const SolveStep& step) {
           .residual = step.residual};
 }
 
+std::string ReadFileToAddTo(const std::filesystem::path& path, std::size_t max_bytes) {
+  if (!std::filesystem::exists(path)) return {};
+  if (!std::filesystem::is_regular_file(path)) {
+    throw BadInput(fmt::format("{}: expected a regular file to add to", path.string()));
+  }
+  return ReadTextFile(path, max_bytes);
+}
+
 SolveTrace ReadTrace(const std::filesystem::path& path) {
   SolveTrace trace;
-  if (!std::filesystem::exists(path)) return trace;
-  trace.text = ReadTextFile(path, kMaxBytes);
+  trace.text = ReadFileToAddTo(path, kMaxBytes);
   if (trace.text.empty()) return trace;
   if (!trace.text.ends_with('\n')) trace.text += '\n';
   std::vector<CurveRecorder> recorders;

@@ -6,6 +6,10 @@
 // `run` is the label of the solve, in quotes where it holds a comma or a quote. lower and upper are
 // the bounds of V* − V. The last five count steps of the Accelerator so far. A cell is empty where
 // there is nothing to tell: bounds in a sweep that proves none, counters without acceleration.
+//
+// gs, ipi and pi, whose sweeps prove no bounds, make a plain backup for the trace every 25
+// iterations. Its line has bounds and the iterations of the line before: the trace is no part of
+// the work that it tells of (SolveOptions::on_step).
 #ifndef STABLEAA_MDP_SOLVE_TRACE_H_
 #define STABLEAA_MDP_SOLVE_TRACE_H_
 
@@ -52,6 +56,10 @@ class CurveRecorder {
 };
 
 SolveCurve::Point PointOf(const SolveStep& step);
+
+// The text of a file to add to: empty if it is missing. BadInput unless it is a regular file: a
+// pipe would be waited for, for ever, and what was read from it is gone.
+std::string ReadFileToAddTo(const std::filesystem::path& path, std::size_t max_bytes);
 
 // What is in a trace file already.
 struct SolveTrace {

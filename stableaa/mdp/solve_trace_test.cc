@@ -1,6 +1,7 @@
 #include "stableaa/mdp/solve_trace.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -105,6 +106,18 @@ TEST_F(SolveTraceFile, ThatIsMissingOrEmptyHasNoRuns) {
   EXPECT_EQ(ReadTrace(path_).text, "");
   SetContent("");
   EXPECT_TRUE(ReadTrace(path_).curves.empty());
+}
+
+// Without a writer, opening it would wait for ever.
+TEST_F(SolveTraceFile, ThatIsAPipeIsNotAddedTo) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  try {
+    ReadTrace(path_);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+    EXPECT_EQ(error.what(), path_.string() + ": expected a regular file to add to");
+  }
 }
 
 TEST_F(SolveTraceFile, OfAnotherKindIsAnErrorWithTheLine) {

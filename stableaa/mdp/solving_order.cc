@@ -66,9 +66,10 @@ States Goals(const Model& model) {
 
 // All states by their distance to the goals; those that reach none come last, each lot from its
 // lowest number on.
-States BackwardsFrom(const Model& model, States goals) {
+StateSequence BackwardsFrom(const Model& model, States goals) {
   const Predecessors predecessors = FindPredecessors(model);
   std::vector<char> seen(model.states());
+  bool one_lot = goals.size() == 1;
   States queue = std::move(goals);
   queue.reserve(model.states());
   for (const std::uint32_t s : queue) seen[s] = 1;
@@ -87,29 +88,32 @@ States BackwardsFrom(const Model& model, States goals) {
     if (seen[start] != 0) continue;
     seen[start] = 1;
     queue.push_back(static_cast<std::uint32_t>(start));
+    one_lot = false;
   }
-  return queue;
+  return {.states = std::move(queue), .all_reach_first = one_lot};
 }
 
 }  // namespace
 
-std::vector<std::uint32_t> FindStateSequence(const Model& model, StateOrder order) {
+StateSequence FindStateSequence(const Model& model, StateOrder order) {
   if (model.wide()) throw std::logic_error("FindStateSequence of a model with 64-bit columns");
   if (order == StateOrder::kBfs) return BackwardsFrom(model, Goals(model));
-  States sequence(model.states());
-  std::iota(sequence.begin(), sequence.end(), 0U);
+  StateSequence sequence;
+  sequence.states.resize(model.states());
+  std::iota(sequence.states.begin(), sequence.states.end(), 0U);
   return sequence;
 }
 
-SolvingOrder FindSolvingOrder(const Model& model, std::span<const std::uint32_t> sequence) {
-  const Components components = FindComponents(model);
+SolvingOrder FindSolvingOrder(const Model& model, const StateSequence& sequence) {
+  const Components components =
+      sequence.all_reach_first ? FindComponents(model, sequence.states) : FindComponents(model);
   SolvingOrder result;
   result.components.assign(components.count + 1, 0);
   for (const std::uint32_t c : components.component_of_state) ++result.components[c + 1];
   std::partial_sum(result.components.begin(), result.components.end(), result.components.begin());
   std::vector<std::uint64_t> place(result.components.begin(), result.components.end() - 1);
   result.new_number.resize(model.states());
-  for (const std::uint32_t s : sequence) {
+  for (const std::uint32_t s : sequence.states) {
     result.new_number[s] = place[components.component_of_state[s]]++;
   }
   result.as_numbered = std::ranges::is_sorted(result.new_number);

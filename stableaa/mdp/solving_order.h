@@ -8,7 +8,6 @@
 #define STABLEAA_MDP_SOLVING_ORDER_H_
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "stableaa/mdp/model.h"
@@ -16,9 +15,15 @@
 
 namespace stableaa {
 
-// All states by their distance to the goals; those that reach none come last (kBfs). Or as numbered
-// (kModel). Next states must have 32 bits.
-std::vector<std::uint32_t> FindStateSequence(const Model& model, StateOrder order);
+// All states in an order.
+struct StateSequence {
+  std::vector<std::uint32_t> states;
+  bool all_reach_first = false;  // known to: false may mean not known
+};
+
+// By their distance to the goals; those that reach none come last (kBfs). Or as numbered (kModel).
+// Next states must have 32 bits.
+StateSequence FindStateSequence(const Model& model, StateOrder order);
 
 struct SolvingOrder {
   std::vector<std::uint64_t> new_number;  // of each state
@@ -28,7 +33,7 @@ struct SolvingOrder {
 
 // By components, and by the sequence within each. Throws WorkFailed for models with 2^32 − 1 states
 // or more.
-SolvingOrder FindSolvingOrder(const Model& model, std::span<const std::uint32_t> sequence);
+SolvingOrder FindSolvingOrder(const Model& model, const StateSequence& sequence);
 
 }  // namespace stableaa
 

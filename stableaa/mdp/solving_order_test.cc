@@ -149,6 +149,37 @@ TEST(SolvingOrder, BreadthFirstGoesOutwardsFromTheGoalsWithinComponents) {
   }
 }
 
+// Whether every state reaches the first of the sequence, round by round.
+bool AllReach(const Model& model, std::uint64_t first) {
+  std::vector<bool> reaching(model.states(), false);
+  reaching[first] = true;
+  for (bool changed = true; changed;) {
+    changed = false;
+    VisitTransitions(model, [&](std::uint64_t s, std::uint64_t next) {
+      if (!reaching[next] || reaching[s]) return;
+      reaching[s] = true;
+      changed = true;
+    });
+  }
+  return std::ranges::find(reaching, false) == reaching.end();
+}
+
+TEST(StateSequence, KnowsWhenAllStatesReachTheFirst) {
+  int known = 0;
+  for (const Model& model : Models()) {
+    const StateSequence sequence = FindStateSequence(model, StateOrder::kBfs);
+    if (!sequence.all_reach_first) continue;
+    ++known;
+    EXPECT_TRUE(AllReach(model, sequence.states.front()));
+  }
+  EXPECT_GT(known, 50);
+  for (const bool shuffle : {false, true}) {
+    const Model forest = GenerateModel({.kind = "forest", .shuffle = shuffle, .states = 300});
+    EXPECT_TRUE(FindStateSequence(forest, StateOrder::kBfs).all_reach_first);
+    EXPECT_FALSE(FindStateSequence(forest, StateOrder::kModel).all_reach_first);  // not looked at
+  }
+}
+
 // States 0 – 1 – 2 – 3 – 4 in a row, left and right; `rewards` of going right.
 Model Row(const std::vector<double>& rewards, bool absorbing_end) {
   const std::uint64_t n = rewards.size();

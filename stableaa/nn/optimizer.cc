@@ -175,10 +175,16 @@ void Optimizer::Load(ByteReader& in) {
   // All is read before anything is kept.
   Parameters square(plan_);
   square.Load(in);
-  if (!std::ranges::all_of(square.block(), [](float v) { return !(v < 0); })) {
-    throw in.Wrong("expected averages of squares, found a negative number");
+  // An infinite one is what a gradient above 1e19 leaves.
+  for (const float v : square.block()) {
+    if (!(v >= 0)) throw in.Wrong(fmt::format("expected averages of squares, found {}", v));
   }
-  if (mean_ != nullptr) mean_->Load(in);
+  if (mean_ != nullptr) {
+    Parameters mean(plan_);
+    mean.Load(in);
+    if (!mean.AllFinite()) throw in.Wrong("expected finite averages of gradients");
+    *mean_ = std::move(mean);
+  }
   square_ = std::move(square);
   steps_ = steps;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -83,6 +84,14 @@ std::vector<ParameterTensor> ParameterTensors(const Plan& plan) {
   return tensors;
 }
 
+std::int64_t ParameterCount(const Plan& plan) {
+  std::int64_t count = 0;
+  for (const ParameterTensor& tensor : ParameterTensors(plan)) {
+    count += static_cast<std::int64_t>(tensor.size());
+  }
+  return count;
+}
+
 Parameters::Parameters(std::shared_ptr<const Plan> plan)
     : plan_(std::move(plan)), block_(plan_->parameters) {}
 
@@ -130,6 +139,10 @@ void Parameters::Load(ByteReader& in) {
     loaded.Set(tensor, values);
   }
   std::swap(block_, loaded.block_);
+}
+
+bool Parameters::AllFinite() const {
+  return std::ranges::all_of(block(), [](float value) { return std::isfinite(value); });
 }
 
 }  // namespace stableaa

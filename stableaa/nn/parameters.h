@@ -72,6 +72,8 @@ class Parameters {
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
+  bool AllFinite() const;
+
   std::span<float> block() { return block_.span(); }
   std::span<const float> block() const { return block_.span(); }
   const Plan& plan() const { return *plan_; }
@@ -83,6 +85,9 @@ class Parameters {
 
 // All tensors of a network, in the order of its steps, weight before bias.
 std::vector<ParameterTensor> ParameterTensors(const Plan& plan);
+
+// Of all of them together; a block has some more, for padding.
+std::int64_t ParameterCount(const Plan& plan);
 
 }  // namespace stableaa
 

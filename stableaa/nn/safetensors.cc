@@ -468,13 +468,13 @@ std::optional<NetworkSpec> SpecOf(const Safetensors& file) {
 }
 
 std::string ReadBytes(const fs::path& path) {
-  // ReadTextFile would read up to the limit first. What has no size, it treats as it should.
+  // With its size, which ReadRegularFile does not tell.
   std::error_code none;
   if (const std::uintmax_t size = fs::file_size(path, none); !none && size > kMaxFileBytes) {
     throw Wrong(path.string(),
                 fmt::format("expected at most {} bytes, found {}", kMaxFileBytes, size));
   }
-  return ReadTextFile(path, kMaxFileBytes);
+  return ReadRegularFile(path, kMaxFileBytes);
 }
 
 Safetensors ParseFile(const std::string& bytes, const fs::path& path) {

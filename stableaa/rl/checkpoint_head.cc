@@ -1,5 +1,7 @@
 #include "stableaa/rl/checkpoint_head.h"
 
+#include <fmt/format.h>
+
 #include "stableaa/base/error.h"
 
 namespace stableaa {
@@ -10,7 +12,10 @@ CheckpointHead CheckpointHead::Read(ByteReader& in) {
   head.step = in.I64();
   head.evaluated_step = in.I64();
   if (head.step < 0 || head.evaluated_step < 0 || head.evaluated_step > head.step) {
-    throw in.Wrong("expected steps of at least 0, none of them evaluated before it was made");
+    throw in.Wrong(
+        fmt::format("expected a step of 0 or more and one before or at it that was evaluated, "
+                    "found {} and {}",
+                    head.step, head.evaluated_step));
   }
   return head;
 }
@@ -23,12 +28,23 @@ void CheckpointHead::Write(ByteWriter& out) const {
 
 bool CheckpointHead::IsComplete(const RunOptions& options) const {
   return step > options.train.steps ||
-         (step == options.train.steps && !EvaluationIsDue(options, step, evaluated_step));
+         (step == options.train.steps && !EvaluationIsDue(options, step, evaluated_step) &&
+          !EndEvaluationIsDue(options, step, evaluated_step));
 }
 
 bool EvaluationIsDue(const RunOptions& options, std::int64_t step, std::int64_t evaluated_step) {
   const std::int64_t interval = options.eval.interval_steps;
   return interval != 0 && step % interval == 0 && step != evaluated_step;
+}
+
+bool EndEvaluationIsDue(const RunOptions& options, std::int64_t step, std::int64_t evaluated_step) {
+  const std::int64_t interval = options.eval.interval_steps;
+  return interval != 0 && step > 0 && step % interval != 0 && evaluated_step == 0;
+}
+
+bool IsEndEvaluation(const RunOptions& options, std::int64_t evaluated_step) {
+  const std::int64_t interval = options.eval.interval_steps;
+  return interval != 0 && evaluated_step % interval != 0;
 }
 
 }  // namespace stableaa

@@ -49,8 +49,10 @@ struct GameUnderWay {
 
 void Describe(Config& config, EvaluationOptions& options) {
   constexpr std::int64_t kMaxSteps = std::int64_t{1} << 40;
-  config.Int("eval.interval_steps", &options.interval_steps, {0, kMaxSteps},
-             "Steps of training between two evaluations. 0: never.");
+  config.Int(
+      "eval.interval_steps", &options.interval_steps, {0, kMaxSteps},
+      "Steps of training between two evaluations; a run that ends before the first makes one "
+      "at its end. 0: never.");
   config.Int("eval.episodes", &options.episodes, {1, 1'000'000},
              "Games per evaluation, with all their lives.");
   config.Real("eval.epsilon", &options.epsilon, {.at_least = 0, .at_most = 1},

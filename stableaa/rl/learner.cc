@@ -15,6 +15,7 @@
 #include "stableaa/base/npz.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/bellman/policy.h"
+#include "stableaa/rl/saved_number.h"
 
 namespace stableaa {
 
@@ -430,11 +431,28 @@ void Learner::Save(ByteWriter& out) const {
 
 namespace {
 
-std::vector<std::int64_t> LoadIds(ByteReader& in, std::uint64_t expected) {
-  if (in.U64() != expected) throw in.Wrong(fmt::format("expected {} transitions", expected));
+std::vector<std::int64_t> LoadIds(ByteReader& in, std::uint64_t expected, const Replay& replay) {
+  ExpectCount(in, "transitions in a batch", expected, in.U64());
   std::vector<std::int64_t> ids;
-  for (std::uint64_t k = 0; k < expected; ++k) ids.push_back(in.I64());
+  for (std::uint64_t k = 0; k < expected; ++k) {
+    ids.push_back(in.I64());
+    if (!replay.Holds(ids.back())) {
+      throw in.Wrong(
+          fmt::format("expected a transition that the replay has, found {}", ids.back()));
+    }
+  }
   return ids;
+}
+
+void LoadImportance(ByteReader& in, std::uint64_t expected, std::vector<float>& weights) {
+  ExpectCount(in, "importance weights of a batch", expected, in.U64());
+  weights.resize(expected);
+  in.F32s(weights);
+  for (const float weight : weights) {
+    if (!(weight >= 0 && weight <= 1)) {
+      throw in.Wrong(fmt::format("expected an importance weight of 0 to 1, found {}", weight));
+    }
+  }
 }
 
 }  // namespace
@@ -444,43 +462,70 @@ void Learner::Load(ByteReader& in) {
   replay_random_.Load(in);
   weights_random_.Load(in);
   online_.Load(in);
+  if (!online_.AllFinite()) throw in.Wrong("expected finite weights of the online network");
   optimizer_.Load(in);
   networks_.Load(in);
   mixing_.Load(in);
-  for (std::int64_t* count :
-       {&counts_.updates, &counts_.shifts, &counts_.restarts, &counts_.fallbacks, &restarted_at_}) {
-    *count = in.I64();
-    if (*count < 0) throw in.Wrong("expected a count of at least 0");
+  CheckMixing(in);
+  LoadCounts(in);
+  LoadQueue(in);
+}
+
+// Against the target networks and the options.
+void Learner::CheckMixing(const ByteReader& in) const {
+  const std::size_t found = mixing_.alpha.size();
+  const auto networks = static_cast<std::size_t>(networks_.count());
+  if (!options_.agent.mixes()) {
+    ExpectCount(in, "mixing weights of an agent that mixes nothing", 1, found);
+  } else if (!FitsAt(WeightRefresh::kUpdate, options_.agent)) {
+    ExpectCount(in, "mixing weights (one per target network)", networks, found);
+  } else if (const int window = options_.agent.window();  // since the last update one may have come
+             found > static_cast<std::size_t>(window)) {
+    throw in.Wrong(fmt::format("expected 1 to {} mixing weights, found {}", window, found));
   }
-  best_residual_ = in.F64();
-  const bool per_update = FitsAt(WeightRefresh::kUpdate, options_.agent);
-  if (!per_update && mixing_.alpha.size() != static_cast<std::size_t>(networks_.count()) &&
-      options_.agent.mixes()) {
-    throw in.Wrong("expected one mixing weight per target network");
+}
+
+// Each within what the counts before it allow.
+void Learner::LoadCounts(ByteReader& in) {
+  const AgentOptions& agent = options_.agent;
+  counts_.updates = in.I64();
+  if (counts_.updates != optimizer_.steps()) {
+    throw in.Wrong(fmt::format("expected the {} updates of the optimiser, found {}",
+                               optimizer_.steps(), counts_.updates));
   }
-  const std::uint64_t length = in.U64();
-  if (length > static_cast<std::uint64_t>(options_.train.lookahead_updates) + 1) {
-    throw in.Wrong("expected no more batches than train.lookahead_updates says");
+  counts_.shifts = in.I64();
+  const std::int64_t shifts = counts_.updates / agent.target_interval_updates;
+  if (counts_.shifts != shifts) {
+    throw in.Wrong(fmt::format("expected {} shifts of target networks after {} updates, found {}",
+                               shifts, counts_.updates, counts_.shifts));
   }
+  if (networks_.untrained() != (shifts == 0) ||
+      networks_.count() > std::max<std::int64_t>(1, shifts)) {
+    throw in.Wrong(
+        fmt::format("expected at most one target network per shift, {} in all, found {}{}", shifts,
+                    networks_.count(), networks_.untrained() ? " from before training" : ""));
+  }
+  counts_.restarts = LoadCount(in, "restarts of the window", shifts);
+  counts_.fallbacks = LoadCount(in, "fallbacks to the newest network", counts_.updates);
+  restarted_at_ = LoadCount(in, "updates before a restart", counts_.updates);
+  best_residual_ = LoadNumber(in, "a residual of 0 or more", 0);
+}
+
+void Learner::LoadQueue(ByteReader& in) {
+  const auto lookahead = static_cast<std::uint64_t>(options_.train.lookahead_updates);
+  const std::uint64_t length = counts_.updates == 0 ? 0 : lookahead;
+  ExpectCount(in, "batches (train.lookahead_updates)", length, in.U64());
   queue_.clear();
   current_ = nullptr;
   const auto batch = static_cast<std::uint64_t>(options_.train.batch);
+  const auto sample = static_cast<std::uint64_t>(
+      FitsAt(WeightRefresh::kUpdate, options_.agent) ? options_.agent.weights_batch() : 0);
   for (std::uint64_t k = 0; k < length; ++k) {
     auto pending = std::make_unique<Pending>();
     pending->update = counts_.updates + 1 + static_cast<std::int64_t>(k);
-    pending->batch.ids = LoadIds(in, batch);
-    if (in.U64() != (options_.replay.prioritized ? batch : 0)) {
-      throw in.Wrong("expected one importance weight per transition of prioritised replay");
-    }
-    pending->batch.weights.resize(options_.replay.prioritized ? batch : 0);
-    in.F32s(pending->batch.weights);
-    const auto sample = static_cast<std::uint64_t>(per_update ? options_.agent.weights_batch() : 0);
-    pending->sample_ids = LoadIds(in, sample);
-    const auto is_there = [this](std::int64_t id) { return replay_.Holds(id); };
-    if (!std::ranges::all_of(pending->batch.ids, is_there) ||
-        !std::ranges::all_of(pending->sample_ids, is_there)) {
-      throw in.Wrong("expected batches of transitions that the replay has");
-    }
+    pending->batch.ids = LoadIds(in, batch, replay_);
+    LoadImportance(in, options_.replay.prioritized ? batch : 0, pending->batch.weights);
+    pending->sample_ids = LoadIds(in, sample, replay_);
     ReadPending(*pending);
     queue_.push_back(std::move(pending));
   }

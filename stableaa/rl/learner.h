@@ -81,7 +81,8 @@ class Learner {
   // parameters, as an .npz file.
   void WriteDiagnosis(const std::filesystem::path& path) const;
 
-  // Everything but the replay, which has to be loaded before.
+  // Everything but the replay, which has to be loaded before. Load throws BadInput for what no run
+  // with these options and this replay saved; the learner is of no use then.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
@@ -106,6 +107,9 @@ class Learner {
   void Shift();
   void RefreshAtShift();
   std::int64_t next_shift() const;
+  void CheckMixing(const ByteReader& in) const;
+  void LoadCounts(ByteReader& in);
+  void LoadQueue(ByteReader& in);
 
   const RunOptions options_;
   const std::shared_ptr<const Plan> plan_;

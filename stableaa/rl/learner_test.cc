@@ -529,7 +529,7 @@ TEST_F(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
           ByteWriter state;
           first.replay.Save(state);
           ByteReader in(state.bytes(), "replay");
-          second.replay.Load(in, segments);
+          second.replay.Load(in, segments, kActions);
           fs::remove_all(segments);
           second.feeder = first.feeder;
           second.step = first.step;

@@ -28,12 +28,25 @@ std::string TagOf(const std::string& column) {
   return fmt::format("train/{}", column);
 }
 
-// Before the first of them is cut.
-RunLogs::Sizes Checked(const RunDirectory& directory, const RunLogs::Sizes& sizes) {
-  RunLog::Require(directory.metrics(), sizes.metrics);
-  RunLog::Require(directory.episodes(), sizes.episodes);
-  RunLog::Require(directory.events(), sizes.events);
-  return sizes;
+std::string LineOf(const MetricRow& row) {
+  std::string line;
+  bool first = true;
+  for (const auto& [column, value] : row.cells) {
+    if (!first) line += ',';
+    first = false;
+    if (value && !std::isnan(*value)) line += fmt::format("{}", *value);
+  }
+  return line + '\n';
+}
+
+std::vector<Scalar> ScalarsOf(const MetricRow& row) {
+  std::vector<Scalar> scalars;
+  for (const auto& [column, value] : row.cells) {
+    if (value && !std::isnan(*value) && column != "step") {
+      scalars.push_back({TagOf(column), *value});
+    }
+  }
+  return scalars;
 }
 
 }  // namespace
@@ -45,18 +58,44 @@ void MetricSums::Save(ByteWriter& out) const {
   }
 }
 
-void MetricSums::Load(ByteReader& in) {
+void MetricSums::Load(ByteReader& in, std::int64_t steps) {
   for (RunningMean* mean : {&loss, &td_abs, &q_mean, &episode_return, &episode_length}) {
     mean->sum = in.F64();
     mean->count = in.I64();
-    if (mean->count < 0) throw in.Wrong("expected a count of at least 0");
+    if (mean->count < 0 || mean->count > steps || !std::isfinite(mean->sum) ||
+        (mean->count == 0 && mean->sum != 0)) {
+      throw in.Wrong(
+          fmt::format("expected a finite sum of at most {} numbers, found {} as that of {}", steps,
+                      mean->sum, mean->count));
+    }
+  }
+  if (td_abs.count != loss.count || q_mean.count != loss.count ||
+      episode_length.count != episode_return.count) {
+    throw in.Wrong(fmt::format(
+        "expected sums over the same updates and the same episodes, found {}, {}, {} "
+        "and {}, {} of them",
+        loss.count, td_abs.count, q_mean.count, episode_return.count, episode_length.count));
   }
 }
 
-RunLogs::RunLogs(const RunDirectory& directory, const Sizes& sizes)
-    : metrics_(directory.metrics(), Checked(directory, sizes).metrics),
-      episodes_(directory.episodes(), sizes.episodes),
-      events_(directory.events(), sizes.events) {}
+void RunLogs::Rows::Save(ByteWriter& out) const {
+  for (const LogRows* rows : {&metrics, &episodes, &events}) rows->Save(out);
+}
+
+void RunLogs::Rows::Load(ByteReader& in) {
+  for (LogRows* rows : {&metrics, &episodes, &events}) rows->Load(in);
+}
+
+void RunLogs::Require(const RunDirectory& directory, const Rows& rows) {
+  RunLog::Require(directory.metrics(), rows.metrics, RunLog::Kind::kCsv);
+  RunLog::Require(directory.episodes(), rows.episodes, RunLog::Kind::kCsv);
+  RunLog::Require(directory.events(), rows.events, RunLog::Kind::kRecords);
+}
+
+RunLogs::RunLogs(const RunDirectory& directory, const Rows& rows)
+    : metrics_(directory.metrics(), rows.metrics),
+      episodes_(directory.episodes(), rows.episodes),
+      events_(directory.events(), rows.events) {}
 
 void RunLogs::Begin(const MetricRow& row) {
   std::string line;
@@ -68,19 +107,13 @@ void RunLogs::Begin(const MetricRow& row) {
 }
 
 void RunLogs::Add(const MetricRow& row, std::int64_t step) {
-  std::string line;
-  bool first = true;
-  std::vector<Scalar> scalars;
-  for (const auto& [column, value] : row.cells) {
-    if (!first) line += ',';
-    first = false;
-    if (!value || std::isnan(*value)) continue;
-    line += fmt::format("{}", *value);
-    if (column != "step") scalars.push_back({TagOf(column), *value});
-  }
-  line += '\n';
-  metrics_.Append(line);
-  events_.Add(step, SecondsSince1970(), scalars);
+  metrics_.Append(LineOf(row));
+  events_.Add(step, SecondsSince1970(), ScalarsOf(row));
+}
+
+void RunLogs::AddUncounted(const MetricRow& row, std::int64_t step) {
+  metrics_.AppendUncounted(LineOf(row));
+  events_.AddUncounted(step, SecondsSince1970(), ScalarsOf(row));
 }
 
 void RunLogs::Add(const EpisodeRow& row) {

@@ -43,7 +43,8 @@ struct MetricSums {
   RunningMean loss, td_abs, q_mean, episode_return, episode_length;
 
   void Save(ByteWriter& out) const;
-  void Load(ByteReader& in);
+  // BadInput for what `steps` steps since the last row cannot have added up to.
+  void Load(ByteReader& in, std::int64_t steps);
 };
 
 // One row, in the order of the columns; nothing: an empty cell.
@@ -66,20 +67,27 @@ struct EpisodeRow {
 // The three files.
 class RunLogs {
  public:
-  // How long they are; zeros make new ones.
-  struct Sizes {
-    std::uint64_t metrics = 0, episodes = 0, events = 0;
+  // What they hold; nothing makes new ones.
+  struct Rows {
+    LogRows metrics, episodes, events;
+
+    void Save(ByteWriter& out) const;
+    void Load(ByteReader& in);
   };
 
-  // BadInput, and none is changed, if one of them is shorter.
-  RunLogs(const RunDirectory& directory, const Sizes& sizes);
+  // BadInput, and nothing is changed, if one of them is shorter or has other rows.
+  static void Require(const RunDirectory& directory, const Rows& rows);
+  // Cuts off what is behind these rows. BadInput for a file that is shorter.
+  RunLogs(const RunDirectory& directory, const Rows& rows);
 
   // Names the columns, in new files. All rows of a run have those of this one.
   void Begin(const MetricRow& row);
   void Add(const MetricRow& row, std::int64_t step);
   void Add(const EpisodeRow& row);
+  // The last row of metrics.csv and of the events, which rows() does not have.
+  void AddUncounted(const MetricRow& row, std::int64_t step);
   void Sync();
-  Sizes sizes() const { return {metrics_.size(), episodes_.size(), events_.size()}; }
+  Rows rows() const { return {metrics_.rows(), episodes_.rows(), events_.records()}; }
 
  private:
   RunLog metrics_, episodes_;

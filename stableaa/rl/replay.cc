@@ -496,13 +496,13 @@ void Replay::RemoveOldSegments(const fs::path& directory) const {
   }
 }
 
-void Replay::Load(ByteReader& in, const fs::path& directory) {
+void Replay::Load(ByteReader& in, const fs::path& directory, int actions) {
   Replay loaded(options_, returns_, shape_, reserve_);
-  loaded.LoadState(in, directory);
+  loaded.LoadState(in, directory, actions);
   *this = std::move(loaded);
 }
 
-void Replay::LoadState(ByteReader& in, const fs::path& directory) {
+void Replay::LoadState(ByteReader& in, const fs::path& directory, int actions) {
   const auto expect = [&in](const char* what, auto found, auto expected) {
     if (found == expected) return;
     throw in.Wrong(fmt::format("expected a replay with {} {}, found {}", what, expected, found));
@@ -521,7 +521,7 @@ void Replay::LoadState(ByteReader& in, const fs::path& directory) {
     throw in.Wrong(fmt::format("expected at most {} states, found {}", kMaxId, next_id_));
   }
   if (next_id_ > 0) {
-    LoadSegments(in, directory);
+    LoadSegments(in, directory, actions);
     CheckEpisodes(in);
     FindEligible();
     const auto stack = static_cast<std::size_t>(shape_.stack);
@@ -533,26 +533,31 @@ void Replay::LoadState(ByteReader& in, const fs::path& directory) {
   if (priorities_) LoadPriorities(in);
 }
 
-void Replay::LoadSegments(ByteReader& in, const fs::path& directory) {
+void Replay::LoadSegments(ByteReader& in, const fs::path& directory, int actions) {
   const std::int64_t open = (next_id_ - 1) / segment_states_;
   const std::int64_t oldest = in.I64();
-  if (oldest < 0 || oldest > window_begin() / segment_states_) {
-    throw in.Wrong(fmt::format("expected segments from one of 0 to {} on, found {}",
-                               window_begin() / segment_states_, oldest));
+  // As DropOldSegments leaves it.
+  const std::int64_t surplus = next_id_ - segment_states_ - options_.size - reserve_;
+  const std::int64_t expected = surplus < 0 ? 0 : surplus / segment_states_ + 1;
+  if (oldest != expected) {
+    throw in.Wrong(
+        fmt::format("expected segments from {} on, found them from {} on", expected, oldest));
   }
   saved_in_ = directory;
   saved_begin_ = oldest;
   for (std::int64_t number = oldest; number < open; ++number) saved_.push_back(in.U32());
   auto open_segment = std::make_unique<ReplaySegment>(
-      in, open, static_cast<std::size_t>(next_id_ - open * segment_states_), shape_, *codec_);
+      in, open, static_cast<std::size_t>(next_id_ - open * segment_states_), actions, shape_,
+      *codec_);
   for (std::int64_t number = oldest; number < open; ++number) {
     LoadSegment(directory / SegmentName(number), number,
-                saved_[static_cast<std::size_t>(number - oldest)]);
+                saved_[static_cast<std::size_t>(number - oldest)], actions);
   }
   segments_.push_back(std::move(open_segment));
 }
 
-void Replay::LoadSegment(const fs::path& file, std::int64_t number, std::uint32_t checksum) {
+void Replay::LoadSegment(const fs::path& file, std::int64_t number, std::uint32_t checksum,
+                         int actions) {
   const CheckedFile content = ReadCheckedFile(file, kFileKind, kFileVersion);
   const std::uint32_t found = Checksum(content.payload);
   if (found != checksum) {
@@ -561,7 +566,7 @@ void Replay::LoadSegment(const fs::path& file, std::int64_t number, std::uint32_
   }
   ByteReader in(content.payload, file.string());
   segments_.push_back(std::make_unique<ReplaySegment>(
-      in, number, static_cast<std::size_t>(segment_states_), shape_, *codec_));
+      in, number, static_cast<std::size_t>(segment_states_), actions, shape_, *codec_));
   in.ExpectEnd();
 }
 

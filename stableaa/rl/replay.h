@@ -113,6 +113,10 @@ class Replay {
   std::int64_t transitions() const;
   std::int64_t states() const;   // stored
   std::int64_t next_id() const;  // of the next state to come
+  // Whether an episode goes on, so that Add may come next.
+  bool in_episode() const { return in_episode_; }
+  // The last observation of Begin or Add.
+  std::span<const std::uint8_t> newest_observation() const { return newest_; }
 
   // Whether Read takes it for a transition.
   bool Holds(std::int64_t id) const;
@@ -146,12 +150,13 @@ class Replay {
   // Checkpoints. SaveSegments writes the full segments that `directory` does not have yet; Save
   // everything else, with the numbers and checksums of these segments. RemoveOldSegments, once what
   // Save wrote is safe on disk, deletes the files that the last SaveSegments did not count. Load
-  // throws BadInput, naming the file and what is wrong, and changes nothing then; segment files
-  // that the state does not name are ignored, and replaced by the next SaveSegments.
+  // throws BadInput, naming the file and what is wrong, and changes nothing then: also for actions
+  // beyond 0 to `actions` - 1. Segment files that the state does not name are ignored, and replaced
+  // by the next SaveSegments.
   void SaveSegments(const std::filesystem::path& directory);
   void Save(ByteWriter& out) const;
   void RemoveOldSegments(const std::filesystem::path& directory) const;
-  void Load(ByteReader& in, const std::filesystem::path& directory);
+  void Load(ByteReader& in, const std::filesystem::path& directory, int actions);
 
  private:
   struct Reading;  // where the frames of a transition are
@@ -173,9 +178,10 @@ class Replay {
   std::uint8_t* ReadFrames(const Reading& reading, std::uint8_t* out, ReplayBatch& batch) const;
 
   void SaveOptions(ByteWriter& out) const;
-  void LoadState(ByteReader& in, const std::filesystem::path& directory);
-  void LoadSegments(ByteReader& in, const std::filesystem::path& directory);
-  void LoadSegment(const std::filesystem::path& file, std::int64_t number, std::uint32_t checksum);
+  void LoadState(ByteReader& in, const std::filesystem::path& directory, int actions);
+  void LoadSegments(ByteReader& in, const std::filesystem::path& directory, int actions);
+  void LoadSegment(const std::filesystem::path& file, std::int64_t number, std::uint32_t checksum,
+                   int actions);
   void CheckEpisodes(const ByteReader& in) const;
   void FindEligible();
   void LoadPriorities(ByteReader& in);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -109,7 +110,7 @@ void ReplaySegment::Save(ByteWriter& out) const {
   out.Text({reinterpret_cast<const char*>(blobs_.data()), blobs_.size()});
 }
 
-ReplaySegment::ReplaySegment(ByteReader& in, std::int64_t number, std::size_t states,
+ReplaySegment::ReplaySegment(ByteReader& in, std::int64_t number, std::size_t states, int actions,
                              const FrameShape& shape, FrameCodec& codec)
     : ReplaySegment(number, shape, codec) {
   const std::uint64_t found = in.U64();
@@ -121,12 +122,12 @@ ReplaySegment::ReplaySegment(ByteReader& in, std::int64_t number, std::size_t st
     throw in.Wrong(fmt::format("expected {} states, found {}", states, found_states));
   }
   frames_ = in.U32();
-  LoadStates(in, states);
+  LoadStates(in, states, actions);
   LoadFrames(in);
   CheckFrames(in);
 }
 
-void ReplaySegment::LoadStates(ByteReader& in, std::size_t count) {
+void ReplaySegment::LoadStates(ByteReader& in, std::size_t count, int actions) {
   const auto stack = static_cast<std::uint32_t>(shape_.stack);
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t least = i == 0 ? stack - 1 : states_.back().newest_frame;
@@ -137,14 +138,20 @@ void ReplaySegment::LoadStates(ByteReader& in, std::size_t count) {
                                  state.newest_frame));
     }
     state.action = static_cast<std::int32_t>(in.U32());
+    if (state.action < -1 || state.action >= actions) {
+      throw in.Wrong(fmt::format("expected an action from 0 to {}, or -1 for none, found {}",
+                                 actions - 1, state.action));
+    }
     const std::uint32_t reward = in.U32();
     const std::uint8_t flags = in.U8();
-    if (state.action < -1 || flags > 3 || (state.action == -1 && (reward != 0 || flags != 0))) {
-      throw in.Wrong(fmt::format(
-          "expected an action with its reward and flags, found action {}, reward {}, flags {}",
-          state.action, std::bit_cast<float>(reward), flags));
-    }
     state.reward = std::bit_cast<float>(reward);
+    if (!std::isfinite(state.reward) || flags > 3 ||
+        (state.action == -1 && (reward != 0 || flags != 0))) {
+      throw in.Wrong(fmt::format(
+          "expected a finite reward and flags of 0 to 3, both 0 without an action, found action "
+          "{}, reward {}, flags {}",
+          state.action, state.reward, flags));
+    }
     state.terminated = (flags & 1) != 0;
     state.truncated = (flags & 2) != 0;
     states_.push_back(state);

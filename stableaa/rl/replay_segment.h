@@ -38,9 +38,9 @@ class ReplaySegment {
   ReplaySegment(std::int64_t number, const FrameShape& shape, FrameCodec& codec);
 
   // One that Save wrote, every frame decoded as a proof. Throws BadInput if it is not segment
-  // `number` with so many states.
-  ReplaySegment(ByteReader& in, std::int64_t number, std::size_t states, const FrameShape& shape,
-                FrameCodec& codec);
+  // `number` with so many states, of actions 0 to `actions` - 1 and finite rewards.
+  ReplaySegment(ByteReader& in, std::int64_t number, std::size_t states, int actions,
+                const FrameShape& shape, FrameCodec& codec);
 
   // A state; of its observation the last `new_frames` frames are not those of the state before.
   void Add(std::span<const std::uint8_t> observation, int new_frames);
@@ -71,7 +71,7 @@ class ReplaySegment {
   bool compressed() const { return codec_->compression() != Compression::kNone; }
   std::span<const std::uint8_t> Blob(std::size_t frame) const;
   bool ReadGroup(std::size_t first, std::size_t count, std::uint8_t* out) const;
-  void LoadStates(ByteReader& in, std::size_t count);
+  void LoadStates(ByteReader& in, std::size_t count, int actions);
   void LoadFrames(ByteReader& in);
   void CheckFrames(ByteReader& in) const;
 

@@ -17,6 +17,7 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kFrameBytes = 50;
+constexpr int kActions = 3;
 
 // Some all alike, some that differ a little from one another, some that cannot be compressed.
 std::vector<Bytes> MakeFrames(std::size_t count) {
@@ -83,7 +84,7 @@ TEST_P(OfEveryCompression, WhatIsSavedIsLoaded) {
   ByteWriter out, again;
   segment.Save(out);
   ByteReader in(out.bytes(), "test");
-  const ReplaySegment loaded(in, 3, 23, {.stack = 1, .frame_bytes = kFrameBytes}, codec);
+  const ReplaySegment loaded(in, 3, 23, kActions, {.stack = 1, .frame_bytes = kFrameBytes}, codec);
   in.ExpectEnd();
   loaded.Save(again);
   EXPECT_TRUE(std::ranges::equal(out.bytes(), again.bytes()));
@@ -100,7 +101,8 @@ TEST_P(OfEveryCompression, DamagedOnesAreRefusedOrCanBeRead) {
   const auto accepts = [&](std::span<const std::byte> bytes) {
     try {
       ByteReader in(bytes, "test");
-      const ReplaySegment loaded(in, 3, 11, {.stack = 1, .frame_bytes = kFrameBytes}, codec);
+      const ReplaySegment loaded(in, 3, 11, kActions, {.stack = 1, .frame_bytes = kFrameBytes},
+                                 codec);
       in.ExpectEnd();
       Bytes frames(11 * kFrameBytes);
       EXPECT_TRUE(loaded.ReadFrames(0, 11, frames.data()));
@@ -144,12 +146,50 @@ TEST(ReplaySegment, AStateHasAtMostAStackOfNewFrames) {
     }
     out.Text(std::string(newest_frame + 1, 'x'));
     ByteReader in(out.bytes(), "test");
-    ReplaySegment(in, 0, 2, {.stack = 2, .frame_bytes = 1}, codec);
+    ReplaySegment(in, 0, 2, kActions, {.stack = 2, .frame_bytes = 1}, codec);
   };
   EXPECT_NO_THROW(load(1));
   EXPECT_NO_THROW(load(3));
   EXPECT_THROW(load(0), Error);
   EXPECT_THROW(load(4), Error);
+}
+
+TEST(ReplaySegment, ActionsRewardsAndFlagsAreChecked) {
+  FrameCodec codec(Compression::kNone, 1);
+  const auto complaint_of = [&](std::int32_t action, float reward, std::uint8_t flags) {
+    ByteWriter out;
+    out.U64(0);
+    out.U32(1);
+    out.U32(1);
+    out.U32(0);
+    out.U32(static_cast<std::uint32_t>(action));
+    out.U32(std::bit_cast<std::uint32_t>(reward));
+    out.U8(flags);
+    out.Text("x");
+    ByteReader in(out.bytes(), "segment");
+    try {
+      ReplaySegment(in, 0, 1, kActions, {.stack = 1, .frame_bytes = 1}, codec);
+      return std::string();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
+      return std::string(error.what());
+    }
+  };
+  for (const std::int32_t action : {0, 1, 2}) EXPECT_EQ(complaint_of(action, -1e38F, 3), "");
+  EXPECT_EQ(complaint_of(-1, 0, 0), "");
+  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+  for (const std::int32_t action : {3, 4, 1000, kMost, -2, -kMost - 1}) {
+    EXPECT_EQ(complaint_of(action, 0, 0),
+              "segment: before byte 24: expected an action from 0 to 2, or -1 for none, found " +
+                  std::to_string(action));
+  }
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float reward : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_NE(complaint_of(1, reward, 0).find("finite reward"), std::string::npos);
+  }
+  EXPECT_NE(complaint_of(1, 0, 4).find("flags 4"), std::string::npos);
+  EXPECT_NE(complaint_of(-1, 1, 0).find("without an action"), std::string::npos);
+  EXPECT_NE(complaint_of(-1, 0, 1).find("without an action"), std::string::npos);
 }
 
 TEST(ReplaySegment, SimilarFramesTakeLittle) {

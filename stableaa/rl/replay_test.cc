@@ -30,6 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::vector<std::uint8_t>;
 
+constexpr int kActions = 18;
 constexpr double kDiscount = .5;  // returns of small whole rewards are exact
 
 // ---- A replay that keeps whole transitions and does everything by the definition ----
@@ -244,7 +245,7 @@ std::vector<std::byte> Saved(Replay& replay, const fs::path& directory) {
 
 void Load(Replay& replay, std::span<const std::byte> bytes, const fs::path& directory) {
   ByteReader in(bytes, "state");
-  replay.Load(in, directory);
+  replay.Load(in, directory, kActions);
   in.ExpectEnd();
 }
 
@@ -793,7 +794,8 @@ TEST_P(ReplayCheckpoints, EveryTruncatedStateIsRefused) {
   Load(loaded, state, directory.path());
 }
 
-// Frames, rewards and actions may have any value; all else must fit. What is accepted works.
+// Frames may have any value, rewards and actions any that there is; all else must fit. What is
+// accepted works.
 TEST_P(ReplayCheckpoints, DamagedStatesAreRefusedOrWork) {
   const Case setup = MakeCase();
   TemporaryDirectory directory;

@@ -61,7 +61,13 @@ RunDirectory RunDirectory::Create(const fs::path& path) {
     if (!IsStill(lock, temporary)) continue;
     // What a killed process left is not worth keeping: it holds no step.
     std::error_code error;
-    if (fs::is_empty(temporary, error)) {
+    const bool empty = fs::is_empty(temporary, error);
+    if (error) {
+      const int reason = error.value();
+      fs::remove(temporary, error);  // if it is
+      throw SystemError(fmt::format("cannot read {}", ShownPath(temporary)), reason);
+    }
+    if (empty) {
       RunDirectory directory(temporary, name, std::move(lock));
       MakeDirectories(directory.weights());
       MakeDirectories(directory.checkpoint());

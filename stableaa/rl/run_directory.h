@@ -6,7 +6,8 @@
 //   episodes.csv                 a row per training episode
 //   events.out.tfevents.*        the same as metrics.csv, for TensorBoard
 //   weights/latest.safetensors   as of the last checkpoint
-//   weights/best.safetensors     as of the evaluation with the largest mean return
+//   weights/best.safetensors     as of the evaluation with the largest mean return; a run that ends
+//                                before its first evaluation makes one at its end
 //   checkpoint/state.bin         everything else that a run needs to go on ...
 //   checkpoint/segment-*.bin     ... and the replay's full segments
 //

@@ -41,11 +41,11 @@ void AddSteps(TensorboardLog& log, int part, std::int64_t first, std::int64_t la
 }
 
 void WriteEvents(const std::filesystem::path& path) {
-  std::uint64_t checkpoint = 0;
+  LogRows checkpoint;
   {
-    TensorboardLog log(path, 0);
+    TensorboardLog log(path);
     AddSteps(log, 1, 1, 150);
-    checkpoint = log.size();
+    checkpoint = log.records();
     AddSteps(log, 1, 151, 200);
   }
   TensorboardLog log(path, checkpoint);

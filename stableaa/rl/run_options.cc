@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "stableaa/base/atomic_file.h"
 #include "stableaa/base/config.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/machine.h"
@@ -23,6 +24,8 @@ constexpr std::int64_t kMaxSteps = std::int64_t{1} << 40;
 // May change from one part of a run to the next without changing what it computes.
 constexpr std::array kFreeKeys = {"train.steps", "train.threads", "env.python", "env.workers",
                                   "env.timeout_seconds"};
+
+constexpr std::size_t kLargestConfig = std::size_t{1} << 20;
 
 std::optional<std::string_view> FindConfig(std::string_view name) {
   for (const BuiltInConfig& config : BuiltInConfigs()) {
@@ -138,7 +141,7 @@ RunOptions ReadRunOptions(const std::filesystem::path& config_file) {
   RunOptions options;
   Config config;
   Describe(config, options);
-  config.LoadFile(config_file);
+  config.LoadText(ReadRegularFile(config_file, kLargestConfig), config_file.string());
   options.Validate();
   return options;
 }

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <system_error>
 
 #include "stableaa/base/config.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/plain_text.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/rl/observation_layout.h"
+#include "stableaa/rl/trust.h"
 
 namespace stableaa {
 namespace {
@@ -29,8 +32,8 @@ bool Exists(const fs::path& path) {
 fs::path WeightsOfRun(const SavedAgentSource& source) {
   fs::path latest = source.path / "weights" / "latest.safetensors";
   fs::path best = source.path / "weights" / "best.safetensors";
-  if (source.weights != Weights::kLatest && Exists(best)) return best;
   if (source.weights == Weights::kBest) {
+    if (Exists(best)) return best;
     throw BadInput(
         fmt::format("{}: there are no best weights, since there has been no evaluation yet; "
                     "--weights latest takes the newest",
@@ -64,6 +67,24 @@ std::string EnvironmentOfFile(const SavedAgentSource& source, const WeightsMetad
       source.path.string()));
 }
 
+// What only the files name, and not the caller.
+ForeignCode CodeOfFiles(const SavedAgentSource& source, const RunOptions& options,
+                        const Config& config) {
+  ForeignCode code = ForeignCodeOf(options);
+  if (source.env) code.module.reset();
+  for (const ConfigKey& key : config.Keys()) {
+    if (key.key == "env.python" && key.origin != "default") code.python.reset();
+  }
+  return code;
+}
+
+std::string HowToTrust(const ForeignCode& code, const RunOptions& options) {
+  std::vector<std::string> named;
+  if (code.module) named.push_back(fmt::format("--env {}", options.train.env));
+  if (code.python) named.push_back(fmt::format("--set env.python={}", Shorten(*code.python, 200)));
+  return fmt::format("to run it, add --trust, or name it yourself: {}", fmt::join(named, " "));
+}
+
 RunOptions FindOptions(const SavedAgentSource& source, const WeightsMetadata& metadata) {
   const bool is_run = IsDirectory(source.path);
   RunOptions options;
@@ -84,6 +105,10 @@ RunOptions FindOptions(const SavedAgentSource& source, const WeightsMetadata& me
     config.Set(setting);
   }
   options.Validate();
+  if (const ForeignCode code = CodeOfFiles(source, options, config); !source.trust) {
+    RefuseForeignCode(code, is_run ? source.path / "config.toml" : source.path,
+                      HowToTrust(code, options));
+  }
   return options;
 }
 
@@ -110,8 +135,27 @@ EnvironmentOptions EvaluationEnvironment(const RunOptions& options) {
 
 SavedAgent::SavedAgent(const SavedAgentSource& source)
     : weights_file_(FindWeights(source)),
+      weights_kind_(IsDirectory(source.path) ? weights_file_.stem().string() : ""),
       weights_(ReadWeights(weights_file_)),
       options_(FindOptions(source, weights_.metadata)) {}
+
+std::optional<std::int64_t> SavedAgent::weights_step() const {
+  const auto noted = weights_.metadata.find("stableaa.step");
+  if (noted == weights_.metadata.end()) return std::nullopt;
+  const std::string& text = noted->second;
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error != std::errc() || end != text.data() + text.size() || step < 0) return std::nullopt;
+  return step;
+}
+
+std::string SavedAgent::WeightsText() const {
+  std::vector<std::string> notes;
+  if (!weights_kind_.empty()) notes.push_back(weights_kind_);
+  if (const auto step = weights_step()) notes.push_back(fmt::format("step {}", *step));
+  const std::string path = ShownPath(weights_file_);
+  return notes.empty() ? path : fmt::format("{} ({})", path, fmt::join(notes, ", "));
+}
 
 std::unique_ptr<Environment> SavedAgent::MakeEnvironment(int num_envs, bool render) const {
   EnvironmentOptions options = EvaluationEnvironment(options_);

@@ -13,6 +13,7 @@ namespace stableaa {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kSumTolerance = 1e-6;  // rounding, for weights that cancel
 
 BackupKind OperatorOf(AgentBackup backup) {
   switch (backup) {
@@ -69,11 +70,25 @@ void Mixing::Save(ByteWriter& out) const {
 
 void Mixing::Load(ByteReader& in) {
   const std::uint64_t count = in.U64();
-  if (count < 1 || count > 64) throw in.Wrong("expected 1 to 64 mixing weights");
+  if (count < 1 || count > 64) {
+    throw in.Wrong(fmt::format("expected 1 to 64 mixing weights, found {}", count));
+  }
   alpha.resize(count);
   in.F64s(alpha);
+  double sum = 0, size = 1;
+  for (const double weight : alpha) {
+    sum += weight;
+    size += std::abs(weight);
+  }
+  if (!(std::isfinite(size) && std::abs(sum - 1) <= kSumTolerance * size)) {
+    throw in.Wrong(fmt::format("expected mixing weights that sum to 1, found a sum of {}", sum));
+  }
   for (double* value : {&tau_norm, &lambda, &eta, &condition, &gain, &gain_held_out, &residual}) {
     *value = in.F64();
+    if (*value < 0) {
+      throw in.Wrong(
+          fmt::format("expected what tells of mixing to be 0 or more, found {}", *value));
+    }
   }
   fallback = in.Bool();
 }

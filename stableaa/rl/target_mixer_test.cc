@@ -662,6 +662,18 @@ TEST(Mixing, LoadsWhatItSaved) {
 TEST(Mixing, RefusesWhatCannotBeOne) {
   std::vector<std::vector<std::byte>> wrong = {Saved({.alpha = {}}),
                                                Saved({.alpha = std::vector<double>(65, 0.0)})};
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const std::vector<double>& alpha :
+       {std::vector{.5}, {1., 1.}, {kInfinity}, {-kInfinity, 1}}) {
+    wrong.push_back(Saved({.alpha = alpha}));
+  }
+  for (double Mixing::*member :
+       {&Mixing::tau_norm, &Mixing::lambda, &Mixing::eta, &Mixing::condition, &Mixing::gain,
+        &Mixing::gain_held_out, &Mixing::residual}) {
+    Mixing mixing;
+    mixing.*member = -1;
+    wrong.push_back(Saved(mixing));
+  }
   wrong.push_back(Saved({}));
   wrong.back().pop_back();
   for (const auto& bytes : wrong) {

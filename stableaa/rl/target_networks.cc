@@ -1,5 +1,7 @@
 #include "stableaa/rl/target_networks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -139,12 +141,19 @@ void TargetNetworks::Save(ByteWriter& out) const {
 void TargetNetworks::Load(ByteReader& in) {
   const bool untrained = in.Bool();
   const std::uint64_t count = in.U64();
-  if (count < 1 || count > window_)
-    throw in.Wrong("expected as many target networks as agent.targets says, or fewer");
+  const std::size_t most = untrained ? 1 : window_;
+  if (count < 1 || count > most) {
+    throw in.Wrong(
+        fmt::format("expected 1 to {} target networks, as agent.targets says{}, found {}", most,
+                    untrained ? " before training" : "", count));
+  }
   order_.clear();
   for (std::uint64_t k = 0; k < count; ++k) {
     order_.push_back(k);
     slots_[k].parameters.Load(in);
+    if (!slots_[k].parameters.AllFinite()) {
+      throw in.Wrong(fmt::format("expected finite weights of target network {}", k + 1));
+    }
     std::ranges::fill(slots_[k].tags, 0);
   }
   untrained_ = untrained;

@@ -60,6 +60,8 @@ class TargetNetworks {
   void KeepNewest();
 
   int count() const { return static_cast<int>(order_.size()); }
+  // Whether the one of Begin is still there.
+  bool untrained() const { return untrained_; }
   const Parameters& newest() const { return slots_[order_.back()].parameters; }
 
   void Evaluate(std::span<const FrozenState> states, FrozenValues& out);

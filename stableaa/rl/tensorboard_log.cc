@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kFileVersion = "brain.Event:2";
 
-void AppendRecord(RunLog& log, const tensorboard::Event& event) {
+std::string Record(const tensorboard::Event& event) {
   const std::string message = event.SerializeAsString();
   ByteWriter length;
   length.U64(message.size());
@@ -29,26 +29,10 @@ void AppendRecord(RunLog& log, const tensorboard::Event& event) {
   append(length_crc.bytes());
   record += message;
   append(message_crc.bytes());
-  log.Append(record);
+  return record;
 }
 
-}  // namespace
-
-double SecondsSince1970() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
-
-TensorboardLog::TensorboardLog(std::filesystem::path path, std::uint64_t size)
-    : log_(std::move(path), size) {
-  if (log_.size() > 0) return;
-  tensorboard::Event event;
-  event.set_wall_time(SecondsSince1970());  // TensorBoard takes it as the time when the run began
-  event.set_file_version(kFileVersion);
-  AppendRecord(log_, event);
-}
-
-void TensorboardLog::Add(std::int64_t step, double wall_seconds, std::span<const Scalar> scalars) {
+std::string ScalarsRecord(std::int64_t step, double wall_seconds, std::span<const Scalar> scalars) {
   tensorboard::Event event;
   event.set_wall_time(wall_seconds);
   event.set_step(step);
@@ -58,7 +42,32 @@ void TensorboardLog::Add(std::int64_t step, double wall_seconds, std::span<const
     value.set_tag(scalar.tag);
     value.set_simple_value(static_cast<float>(scalar.value));
   }
-  AppendRecord(log_, event);
+  return Record(event);
+}
+
+}  // namespace
+
+double SecondsSince1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+TensorboardLog::TensorboardLog(std::filesystem::path path, LogRows records)
+    : log_(std::move(path), std::move(records)) {
+  if (log_.size() > 0) return;
+  tensorboard::Event event;
+  event.set_wall_time(SecondsSince1970());  // TensorBoard takes it as the time when the run began
+  event.set_file_version(kFileVersion);
+  log_.Append(Record(event));
+}
+
+void TensorboardLog::Add(std::int64_t step, double wall_seconds, std::span<const Scalar> scalars) {
+  log_.Append(ScalarsRecord(step, wall_seconds, scalars));
+}
+
+void TensorboardLog::AddUncounted(std::int64_t step, double wall_seconds,
+                                  std::span<const Scalar> scalars) {
+  log_.AppendUncounted(ScalarsRecord(step, wall_seconds, scalars));
 }
 
 }  // namespace stableaa

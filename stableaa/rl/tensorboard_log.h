@@ -28,12 +28,15 @@ double SecondsSince1970();
 class TensorboardLog {
  public:
   // As RunLog; an empty file gets the record that tells the format's version.
-  TensorboardLog(std::filesystem::path path, std::uint64_t size);
+  explicit TensorboardLog(std::filesystem::path path, LogRows records = {});
 
   // One record with all scalars; those that are not finite too. wall_seconds: SecondsSince1970().
   void Add(std::int64_t step, double wall_seconds, std::span<const Scalar> scalars);
+  // As RunLog::AppendUncounted.
+  void AddUncounted(std::int64_t step, double wall_seconds, std::span<const Scalar> scalars);
   void Sync() { log_.Sync(); }
   std::uint64_t size() const { return log_.size(); }
+  const LogRows& records() const { return log_.rows(); }
 
  private:
   RunLog log_;

@@ -129,7 +129,7 @@ TEST_F(TensorboardLogTest, BeginsWithTheVersionAndTheTimeOfTheFile) {
     return std::chrono::duration<double>(time).count();
   };
   const double before = now();
-  const TensorboardLog log(path_, 0);
+  const TensorboardLog log(path_);
   const double after = now();
 
   const std::vector<std::string> messages = Messages();
@@ -145,7 +145,7 @@ TEST_F(TensorboardLogTest, BeginsWithTheVersionAndTheTimeOfTheFile) {
 }
 
 TEST_F(TensorboardLogTest, ARecordHoldsTimeStepAndAllScalars) {
-  TensorboardLog log(path_, 0);
+  TensorboardLog log(path_);
   log.Add(12345, 1.5e9, std::vector<Scalar>{{"eval/return_mean", 0.1}, {"loss", -3}});
   EXPECT_EQ(Messages().at(1),
             DoubleField(1, 1.5e9) + VarintField(2, 12345) +
@@ -155,7 +155,7 @@ TEST_F(TensorboardLogTest, ARecordHoldsTimeStepAndAllScalars) {
 
 // Fields that are zero are left out by default, and a reader takes no value for no scalar.
 TEST_F(TensorboardLogTest, ZeroIsAValue) {
-  TensorboardLog log(path_, 0);
+  TensorboardLog log(path_);
   log.Add(1, 1, std::vector<Scalar>{{"zero", 0}});
   EXPECT_EQ(Messages().at(1),
             DoubleField(1, 1) + VarintField(2, 1) + TextField(5, ScalarField("zero", 0)));
@@ -164,7 +164,7 @@ TEST_F(TensorboardLogTest, ZeroIsAValue) {
 TEST_F(TensorboardLogTest, WhatIsNotFiniteOrTooLargeForAFloatIsWrittenAsSuch) {
   const double infinity = std::numeric_limits<double>::infinity();
   const float float_infinity = std::numeric_limits<float>::infinity();
-  TensorboardLog log(path_, 0);
+  TensorboardLog log(path_);
   log.Add(1, 1,
           std::vector<Scalar>{{"a", infinity},
                               {"b", -infinity},
@@ -180,16 +180,16 @@ TEST_F(TensorboardLogTest, WhatIsNotFiniteOrTooLargeForAFloatIsWrittenAsSuch) {
 }
 
 TEST_F(TensorboardLogTest, ContinuesWhereACheckpointSawIt) {
-  std::uint64_t size = 0;
+  LogRows records;
   {
-    TensorboardLog log(path_, 0);
+    TensorboardLog log(path_);
     log.Add(1, 1, std::vector<Scalar>{{"a", 1}});
-    size = log.size();
+    records = log.records();
     log.Add(2, 2, std::vector<Scalar>{{"a", 2}});
   }
   const std::vector<std::string> before = Messages();
-  TensorboardLog log(path_, size);
-  EXPECT_EQ(log.size(), size);
+  TensorboardLog log(path_, records);
+  EXPECT_EQ(log.size(), records.bytes());
   log.Add(3, 3, std::vector<Scalar>{{"a", 3}});
   log.Sync();
   EXPECT_EQ(Messages(), (std::vector<std::string>{before.at(0), before.at(1),
@@ -198,15 +198,16 @@ TEST_F(TensorboardLogTest, ContinuesWhereACheckpointSawIt) {
 }
 
 TEST_F(TensorboardLogTest, AFileCutToNothingBeginsWithTheVersionAgain) {
-  TensorboardLog(path_, 0).Add(1, 1, std::vector<Scalar>{{"a", 1}});
-  const TensorboardLog log(path_, 0);
+  TensorboardLog(path_).Add(1, 1, std::vector<Scalar>{{"a", 1}});
+  const TensorboardLog log(path_);
   ASSERT_EQ(Messages().size(), 1u);
   EXPECT_EQ(Messages()[0].substr(9), TextField(3, "brain.Event:2"));
 }
 
 TEST_F(TensorboardLogTest, AShorterFileHasLostSomething) {
-  const std::uint64_t size = TensorboardLog(path_, 0).size();
-  EXPECT_THROW(TensorboardLog(path_, size + 1), Error);
+  const LogRows records = TensorboardLog(path_).records();
+  fs::resize_file(path_, records.bytes() - 1);
+  EXPECT_THROW(TensorboardLog(path_, records), Error);
 }
 
 }  // namespace

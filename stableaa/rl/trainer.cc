@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <system_error>
 
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/binary_io.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/log.h"
 #include "stableaa/base/machine.h"
@@ -16,11 +20,14 @@
 #include "stableaa/nn/safetensors.h"
 #include "stableaa/rl/checkpoint_head.h"
 #include "stableaa/rl/saved_agent.h"
+#include "stableaa/rl/saved_number.h"
+#include "stableaa/rl/trust.h"
 
 namespace stableaa {
 namespace {
 
 constexpr double kRecent = 20;  // episodes that the progress line averages over
+constexpr double kNoReturn = -std::numeric_limits<double>::infinity();
 
 RunOptions Checked(RunOptions options) {
   options.Validate();
@@ -77,6 +84,39 @@ std::vector<std::byte> ReadCheckpoint(const RunDirectory& directory) {
   return std::move(file.payload);
 }
 
+// With the options it was made with. Evaluations come every eval.interval_steps; the last one may
+// have been stopped. Instead of a first one there may be that of the end.
+CheckpointHead ReadHead(ByteReader& in, const RunOptions& options, std::uint32_t fingerprint,
+                        const RunDirectory& directory) {
+  const CheckpointHead head = CheckpointHead::Read(in);
+  if (head.fingerprint != fingerprint) {
+    throw BadInput(
+        fmt::format("{}: made with another configuration than that of {}; only "
+                    "train.steps and train.threads may change",
+                    directory.state().string(), directory.config().string()));
+  }
+  const std::int64_t interval = options.eval.interval_steps;
+  const std::int64_t due = interval == 0 ? 0 : head.step - head.step % interval;
+  const bool was_stopped =
+      due > 0 && head.step == due && head.evaluated_step == head.step - interval;
+  const bool is_end = due == 0 && interval != 0 && head.evaluated_step == head.step;
+  if (head.evaluated_step == due || was_stopped || is_end) return head;
+  throw in.Wrong(fmt::format("expected {} as the last evaluated step in step {}, found {}", due,
+                             head.step, head.evaluated_step));
+}
+
+// Rows of metrics.csv: one per train.log_interval_steps and per evaluation, one for both.
+std::uint64_t MetricRows(const RunOptions& options, std::int64_t logged_step,
+                         std::int64_t evaluated_step) {
+  const std::int64_t log = options.train.log_interval_steps, eval = options.eval.interval_steps;
+  std::int64_t rows = logged_step / log;
+  if (eval != 0) {
+    const std::int64_t evaluations = evaluated_step / eval;
+    rows += evaluations - evaluations / (log / std::gcd(log, eval));
+  }
+  return static_cast<std::uint64_t>(rows);
+}
+
 }  // namespace
 
 void CheckTrainable(const RunOptions& options) {
@@ -90,6 +130,7 @@ Trainer::Trainer(RunDirectory directory, const RunOptions& options,
                  std::unique_ptr<Environment> environment)
     : directory_(std::move(directory)),
       options_(options),
+      fingerprint_(Fingerprint(options_)),
       environment_(std::move(environment)),
       layout_(environment_->spec()),
       plan_(std::make_shared<const Plan>(MakePlan(NetworkFor(options_, environment_->spec())))),
@@ -98,7 +139,8 @@ Trainer::Trainer(RunDirectory directory, const RunOptions& options,
       learner_(options_, plan_, layout_, replay_),
       actor_(plan_, layout_, options_.exploration.policy, options_.agent.omega, 1),
       exploration_random_(options_.train.seed, "exploration"),
-      best_return_(-std::numeric_limits<double>::infinity()),
+      best_return_(kNoReturn),
+      end_return_(kNoReturn),
       encoded_(layout_.frames().observation_bytes()) {}
 
 Trainer::~Trainer() = default;
@@ -117,7 +159,7 @@ std::unique_ptr<Trainer> Trainer::Start(const std::filesystem::path& directory,
   trainer->Checkpoint();
   trainer->directory_.Publish();
   // By their final names, which errors give.
-  trainer->logs_ = std::make_unique<RunLogs>(trainer->directory_, trainer->logs_->sizes());
+  trainer->logs_ = std::make_unique<RunLogs>(trainer->directory_, trainer->logs_->rows());
   return trainer;
 }
 
@@ -131,37 +173,41 @@ std::unique_ptr<Trainer> Trainer::Resume(const std::filesystem::path& path,
   options = Checked(options);
   const std::vector<std::byte> checkpoint = ReadCheckpoint(directory);
   ByteReader in(checkpoint, directory.state());
-  const CheckpointHead head = CheckpointHead::Read(in);
-  if (head.fingerprint != Fingerprint(options)) {
-    throw BadInput(
-        fmt::format("{}: made with another configuration than that of {}; only "
-                    "train.steps and train.threads may change",
-                    directory.state().string(), directory.config().string()));
-  }
+  const CheckpointHead head = ReadHead(in, options, Fingerprint(options), directory);
   if (head.IsComplete(options)) return nullptr;
+  if (!changes.trust) {
+    RefuseForeignCode(
+        ForeignCodeOf(options), directory.config(),
+        fmt::format("to run it: stableaa train --resume {} --trust", ShownPath(path)));
+  }
   std::unique_ptr<Environment> environment = MakeTrainingEnvironment(options);
   const RunMemory memory(options, environment->spec());
   memory.Require();
   std::unique_ptr<Trainer> trainer(
       new Trainer(std::move(directory), options, std::move(environment)));
-  trainer->step_ = trainer->checkpoint_step_ = head.step;
-  trainer->evaluated_step_ = head.evaluated_step;
-  trainer->LoadCheckpoint(in);
+  const RunLogs::Rows logged = trainer->LoadCheckpoint(in, head);
   memory.Log();
+  // Nothing is changed before here. First what is to be done: else a kill could leave a run that
+  // passes for complete without the evaluation of its end.
   if (const std::string config = ToToml(options); config != former) {
     WriteTextFile(trainer->directory_.config(), config);
   }
+  trainer->OpenLogs(logged);
   return trainer;
+}
+
+bool Trainer::Load(std::span<const std::byte> payload) {
+  ByteReader in(payload, directory_.state());
+  const CheckpointHead head = ReadHead(in, options_, fingerprint_, directory_);
+  if (head.IsComplete(options_)) return false;
+  OpenLogs(LoadCheckpoint(in, head));
+  return true;
 }
 
 void Trainer::WriteDescription() const {
   WriteTextFile(directory_.config(), ToToml(options_));
 
   const EnvironmentSpec& spec = environment_->spec();
-  std::int64_t parameters = 0;  // without the plan's padding
-  for (const ParameterTensor& tensor : ParameterTensors(*plan_)) {
-    parameters += static_cast<std::int64_t>(tensor.size());
-  }
   const nlohmann::ordered_json description = {
       {"version", LibraryVersion()},
       {"compiler", CompilerName()},
@@ -173,7 +219,7 @@ void Trainer::WriteDescription() const {
       {"observation", Describe(spec.observation)},
       {"actions", Describe(spec.action)},
       {"network", ToText(plan_->spec)},
-      {"parameters", parameters},
+      {"parameters", ParameterCount(*plan_)},
       {"units",
        {{"step", options_.train.env.starts_with("atari/") ? "one action, 4 frames of the game"
                                                           : "one action of the environment"},
@@ -185,7 +231,7 @@ void Trainer::WriteDescription() const {
 }
 
 void Trainer::Begin() {
-  logs_ = std::make_unique<RunLogs>(directory_, RunLogs::Sizes{});
+  logs_ = std::make_unique<RunLogs>(directory_, RunLogs::Rows{});
   logs_->Begin(Row());
   environment_->Reset(options_.train.seed);
   layout_.Encode(environment_->observations(), 0, encoded_);
@@ -195,10 +241,17 @@ void Trainer::Begin() {
 bool Trainer::Run(const RunHooks& hooks) {
   const Stopwatch watch;
   const auto stopped = [&hooks] { return hooks.stop && hooks.stop(); };
-  bool complete = false;
-  for (;;) {
+  bool complete = IsEndEvaluation(options_, evaluated_step_);
+  while (!complete) {
     if (!EvaluateIfDue(hooks)) break;
     times_.total = watch.Seconds();
+    if (step_ >= options_.train.steps && EndEvaluationIsDue(options_, step_, evaluated_step_)) {
+      Checkpoint();
+      complete = Evaluate(hooks);
+      times_.total = watch.Seconds();
+      if (complete) KeepEndEvaluation(hooks);
+      break;
+    }
     LogIfDue();
     if (step_ % options_.train.checkpoint_interval_steps == 0) Checkpoint();
     ReportProgress(hooks);
@@ -285,9 +338,12 @@ void Trainer::Remember(std::int32_t action) {
   const bool terminated = environment_->terminated()[0] != 0;
   const bool truncated = environment_->truncated()[0] != 0;
   const bool ended = environment_->ended(0);
-  const double learnt = options_.train.clip_rewards && !std::isnan(reward)
-                            ? static_cast<double>((reward > 0) - (reward < 0))
-                            : reward;
+  if (!(std::abs(reward) <= static_cast<double>(std::numeric_limits<float>::max()))) {
+    throw WorkFailed(fmt::format("{} gave a reward of {} in step {}; expected a finite number",
+                                 options_.train.env, reward, step_));
+  }
+  const double learnt =
+      options_.train.clip_rewards ? static_cast<double>((reward > 0) - (reward < 0)) : reward;
   layout_.Encode(ended ? environment_->final_observations() : environment_->observations(), 0,
                  encoded_);
   replay_.Add(action, static_cast<float>(learnt), terminated, truncated, encoded_);
@@ -309,8 +365,7 @@ void Trainer::Remember(std::int32_t action) {
 }
 
 // False if it was stopped: then it is due again.
-bool Trainer::EvaluateIfDue(const RunHooks& hooks) {
-  if (!EvaluationIsDue(options_, step_, evaluated_step_)) return true;
+bool Trainer::Evaluate(const RunHooks& hooks) {
   const EvaluationOptions& eval = options_.eval;
   const Stopwatch watch;
   RequireFiniteWeights();
@@ -325,7 +380,8 @@ bool Trainer::EvaluateIfDue(const RunHooks& hooks) {
   const std::uint64_t seed =
       RandomStream(options_.train.seed, fmt::format("evaluation in step {}", step_))();
   try {
-    evaluation_ = Evaluate(*evaluation_environment_, *evaluation_actor_, learner_.online(),
+    evaluation_ =
+        stableaa::Evaluate(*evaluation_environment_, *evaluation_actor_, learner_.online(),
                            eval.episodes, eval.epsilon, seed, [&](const EvaluationStep&) {
                              if (hooks.stop && hooks.stop()) throw Stopped{};
                            });
@@ -335,12 +391,33 @@ bool Trainer::EvaluateIfDue(const RunHooks& hooks) {
   evaluated_step_ = step_;
   checkpoint_step_ = -1;
   last_eval_ = evaluation_->return_mean;
-  if (evaluation_->return_mean > best_return_) {
-    best_return_ = evaluation_->return_mean;
-    WriteWeights(directory_.weights() / "best.safetensors", learner_.online(), Metadata());
-  }
   times_.evaluation += watch.Seconds();
   return true;
+}
+
+bool Trainer::EvaluateIfDue(const RunHooks& hooks) {
+  if (!EvaluationIsDue(options_, step_, evaluated_step_)) return true;
+  if (!Evaluate(hooks)) return false;
+  if (evaluation_->return_mean > best_return_) {
+    best_return_ = evaluation_->return_mean;
+    WriteWeights(BestWeights(), learner_.online(), Metadata());
+  }
+  return true;
+}
+
+// A row and the best weights, of which the next checkpoint knows nothing but that they are there:
+// it is that of a run which goes on, before the row of this step.
+void Trainer::KeepEndEvaluation(const RunHooks& hooks) {
+  end_return_ = evaluation_->return_mean;
+  WriteWeights(BestWeights(), learner_.online(), Metadata());
+  logs_->AddUncounted(Row(), step_);
+  last_loss_ = sums_.loss.Mean();
+  evaluation_.reset();
+  ReportProgress(hooks);
+}
+
+std::filesystem::path Trainer::BestWeights() const {
+  return directory_.weights() / "best.safetensors";
 }
 
 void Trainer::LogIfDue() {
@@ -428,16 +505,13 @@ void Trainer::Checkpoint() {
   logs_->Sync();
 
   ByteWriter out;
-  CheckpointHead{Fingerprint(options_), step_, evaluated_step_}.Write(out);
-  const RunLogs::Sizes sizes = logs_->sizes();
-  out.U64(sizes.metrics);
-  out.U64(sizes.episodes);
-  out.U64(sizes.events);
+  CheckpointHead{fingerprint_, step_, evaluated_step_}.Write(out);
+  logs_->rows().Save(out);
   out.I64(episodes_);
   out.F64(episode_return_);
   out.I64(episode_length_);
-  sums_.Save(out);
   out.I64(logged_step_);
+  sums_.Save(out);
   out.F64(best_return_);
   out.F64(wall_seconds_before_ + times_.total);
   exploration_random_.Save(out);
@@ -450,26 +524,84 @@ void Trainer::Checkpoint() {
   times_.checkpoint += watch.Seconds();
 }
 
-// What follows the head.
-void Trainer::LoadCheckpoint(ByteReader& in) {
-  RunLogs::Sizes sizes;
-  sizes.metrics = in.U64();
-  sizes.episodes = in.U64();
-  sizes.events = in.U64();
-  episodes_ = in.I64();
-  episode_return_ = in.F64();
-  episode_length_ = in.I64();
-  sums_.Load(in);
-  logged_step_ = in.I64();
-  best_return_ = in.F64();
-  wall_seconds_before_ = rated_seconds_ = in.F64();
-  rated_step_ = step_;
+// What follows the head. BadInput for numbers that no run with these options has, and for logs that
+// are not as they were then. Gives their rows.
+RunLogs::Rows Trainer::LoadCheckpoint(ByteReader& in, const CheckpointHead& head) {
+  // The evaluation of a former end is none of a run that goes on.
+  const bool had_ended = IsEndEvaluation(options_, head.evaluated_step);
+  step_ = head.step;
+  checkpoint_step_ = had_ended ? -1 : head.step;
+  evaluated_step_ = had_ended ? 0 : head.evaluated_step;
+  end_return_ = kNoReturn;
+  RunLogs::Rows logged;
+  logged.Load(in);
+  LoadProgress(in, logged);
   exploration_random_.Load(in);
   environment_->Load(in);
-  replay_.Load(in, directory_.checkpoint());
+  replay_.Load(in, directory_.checkpoint(), actor_.num_actions());
   learner_.Load(in);
   in.ExpectEnd();
-  logs_ = std::make_unique<RunLogs>(directory_, sizes);
+  CheckLoaded(in);
+  RunLogs::Require(directory_, logged);
+  return logged;
+}
+
+void Trainer::LoadProgress(ByteReader& in, const RunLogs::Rows& logged) {
+  episodes_ = LoadCount(in, "episodes", step_);
+  ExpectCount(in, "lines of episodes.csv", static_cast<std::uint64_t>(episodes_) + 1,
+              logged.episodes.count());
+  episode_return_ = LoadNumber(in, "a finite return", std::numeric_limits<double>::lowest());
+  episode_length_ = LoadCount(in, "steps of the present episode", step_ - episodes_);
+  logged_step_ = in.I64();
+  // A stopped evaluation, and that of the end, come before the row of their step.
+  const std::int64_t interval = options_.train.log_interval_steps;
+  const auto last_row = [&](std::int64_t step) {
+    return std::max(step - step % interval, evaluated_step_);
+  };
+  if (logged_step_ != last_row(step_) &&
+      logged_step_ != last_row(std::max<std::int64_t>(step_ - 1, 0))) {
+    throw in.Wrong(fmt::format("expected {} as the last step with a row of metrics.csv, found {}",
+                               last_row(step_), logged_step_));
+  }
+  const std::uint64_t rows = MetricRows(options_, logged_step_, evaluated_step_);
+  ExpectCount(in, "lines of metrics.csv", rows + 1, logged.metrics.count());
+  ExpectCount(in, "records for TensorBoard", rows + 1, logged.events.count());
+  sums_.Load(in, step_ - logged_step_);
+  best_return_ = in.F64();
+  if (evaluated_step_ > 0 ? !std::isfinite(best_return_) : best_return_ != kNoReturn) {
+    throw in.Wrong(fmt::format(
+        "expected {}, found {}",
+        evaluated_step_ > 0 ? "a finite best return" : "no best return before the first evaluation",
+        best_return_));
+  }
+  wall_seconds_before_ = rated_seconds_ = LoadNumber(in, "0 seconds or more", 0);
+  rated_step_ = step_;
+}
+
+// What one part says against another.
+void Trainer::CheckLoaded(const ByteReader& in) {
+  ExpectCount(in, "states that the replay has met",
+              static_cast<std::uint64_t>(step_ + episodes_ + 1),
+              static_cast<std::uint64_t>(replay_.next_id()));
+  layout_.Encode(environment_->observations(), 0, encoded_);
+  if (!replay_.in_episode() || !std::ranges::equal(encoded_, replay_.newest_observation())) {
+    throw in.Wrong("expected the environment's observation as the newest of the replay");
+  }
+  const std::int64_t interval = options_.train.update_interval_steps;
+  const std::int64_t due = step_ / interval - std::min(step_, options_.replay.start) / interval;
+  if (learner_.counts().updates > due) {
+    throw in.Wrong(fmt::format("expected at most {} updates in {} steps, found {}", due, step_,
+                               learner_.counts().updates));
+  }
+}
+
+void Trainer::OpenLogs(const RunLogs::Rows& logged) {
+  logs_ = std::make_unique<RunLogs>(directory_, logged);
+  std::error_code error;
+  if (evaluated_step_ == 0) std::filesystem::remove(BestWeights(), error);
+  if (error) {
+    throw SystemError(fmt::format("cannot remove {}", BestWeights().string()), error.value());
+  }
 }
 
 void Trainer::ReportProgress(const RunHooks& hooks) const {

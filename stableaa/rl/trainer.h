@@ -14,11 +14,14 @@
 #ifndef STABLEAA_RL_TRAINER_H_
 #define STABLEAA_RL_TRAINER_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "stableaa/base/random.h"
 #include "stableaa/env/environment.h"
@@ -33,10 +36,15 @@
 
 namespace stableaa {
 
+struct CheckpointHead;
+
 // What may change when a run is resumed.
 struct ResumeChanges {
   std::optional<std::int64_t> steps = {};
   std::optional<int> threads = {};
+  // Not a change: run the Python module and the interpreter that the run's config.toml names
+  // (trust.h).
+  bool trust = false;
 };
 
 // Seconds that parts of the loop took, all steps of Run together.
@@ -80,22 +88,31 @@ class Trainer {
                                         const RunOptions& options);
 
   // Goes on where the last checkpoint was made. Null, and nothing changed, if that was at the end.
-  // BadInput, naming the file and what is wrong, for a directory that holds no run or a broken one.
+  // BadInput, naming the file and what is wrong, for a directory that holds no run or a broken one,
+  // or one that names Python code and is not trusted.
   static std::unique_ptr<Trainer> Resume(const std::filesystem::path& directory,
                                          const ResumeChanges& changes = {});
 
   ~Trainer();
 
+  // For who changes checkpoints and wants many of them read: what Resume does with the payload of
+  // state.bin, for a trainer of the same run, whatever it has done before. False, and nothing
+  // changed, if it is of the end. After an error no file has changed, and the trainer can only load
+  // another one.
+  bool Load(std::span<const std::byte> payload);
+
   // To the end, or until `stop`; with a checkpoint in both cases. True: to the end, be it the last
-  // step or a return that is enough. Throws
+  // step or a return that is enough. A run whose last step comes before its first evaluation makes
+  // one there. Throws
   // WorkFailed if training diverges (after writing diverged.npz into the directory), the disk is
   // full, or a worker of the environment dies; the last checkpoint stays then.
   bool Run(const RunHooks& hooks = {});
 
   std::int64_t step() const { return step_; }
-  // Of all evaluations; -infinity before the first.
-  double best_return() const { return best_return_; }
+  // Of all evaluations, also that of the end; -infinity before the first.
+  double best_return() const { return std::max(best_return_, end_return_); }
   const RunOptions& options() const { return options_; }
+  const Plan& plan() const { return *plan_; }
   const TrainTimes& times() const { return times_; }
   const std::filesystem::path& directory() const { return directory_.path(); }
 
@@ -110,16 +127,23 @@ class Trainer {
   [[noreturn]] void EndDiverged(std::int64_t step, const std::string& why) const;
   void RequireFiniteWeights() const;
   void Remember(std::int32_t action);
+  bool Evaluate(const RunHooks& hooks);
   bool EvaluateIfDue(const RunHooks& hooks);
+  void KeepEndEvaluation(const RunHooks& hooks);
+  std::filesystem::path BestWeights() const;
   void LogIfDue();
   MetricRow Row();
   WeightsMetadata Metadata() const;
   void Checkpoint();
-  void LoadCheckpoint(ByteReader& in);
+  RunLogs::Rows LoadCheckpoint(ByteReader& in, const CheckpointHead& head);
+  void LoadProgress(ByteReader& in, const RunLogs::Rows& logged);
+  void CheckLoaded(const ByteReader& in);
+  void OpenLogs(const RunLogs::Rows& logged);
   void ReportProgress(const RunHooks& hooks) const;
 
   RunDirectory directory_;
   RunOptions options_;
+  const std::uint32_t fingerprint_;
   std::unique_ptr<Environment> environment_;
   const ObservationLayout layout_;
   const std::shared_ptr<const Plan> plan_;
@@ -136,7 +160,8 @@ class Trainer {
   MetricSums sums_;
   std::int64_t evaluated_step_ = 0, logged_step_ = 0, checkpoint_step_ = -1;  // -1: none of now
   std::optional<EvaluationResult> evaluation_;                                // of this step
-  double best_return_;                                                        // of all evaluations
+  double best_return_;  // of all evaluations but that of the end
+  double end_return_;
   double wall_seconds_before_ = 0;  // of former parts of the run
 
   // For who watches; of no consequence.

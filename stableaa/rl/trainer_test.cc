@@ -18,6 +18,7 @@
 #include "stableaa/base/error.h"
 #include "stableaa/base/log.h"
 #include "stableaa/base/random.h"
+#include "stableaa/rl/checkpoint_head.h"
 #include "stableaa/rl/run_results_test.h"
 
 namespace stableaa {
@@ -230,7 +231,7 @@ TEST_F(FullTrainerTest, AChangedByteOfTheStateIsNoticedOrHarmless) {
       RunTo(*trainer, 110);
     }
     const fs::path state = run / "checkpoint/state.bin";
-    const std::vector<std::byte> sound = ReadCheckedFile(state, "run", 1).payload;
+    const std::vector<std::byte> sound = ReadCheckedFile(state, "run", kCheckpointVersion).payload;
     RandomStream random(1, "damage");
     int refused = 0;
     for (int trial = 0; trial < 400; ++trial) {
@@ -241,7 +242,7 @@ TEST_F(FullTrainerTest, AChangedByteOfTheStateIsNoticedOrHarmless) {
                                                            : changed.size());
       const std::size_t place = trial % 8 == 6 ? changed.size() - 1 - at % 300 : at;
       changed[place % changed.size()] ^= static_cast<std::byte>(1U << random.Below(8));
-      WriteCheckedFile(state, "run", 1, changed);
+      WriteCheckedFile(state, "run", kCheckpointVersion, changed);
       try {
         const std::unique_ptr<Trainer> trainer = Trainer::Resume(run, {.steps = 240});
       } catch (const Error& error) {

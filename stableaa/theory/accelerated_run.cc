@@ -91,7 +91,7 @@ LongMatrix AcceleratedRun::Differences(std::size_t k, LongVector Step::*column) 
 }
 
 AcceleratedRun RunAccelerated(const MellowmaxMap& map, const LongVector& start,
-                              const RunOptions& options) {
+                              const AcceleratedRunOptions& options) {
   AcceleratedRun run{.map = map, .damping = options.damping, .eta = options.weights.eta};
   const auto n = static_cast<std::size_t>(start.size());
   // Without what the paper does not have: the steps are Eq. 2 and nothing else.
@@ -131,7 +131,7 @@ AcceleratedRun RunAccelerated(const MellowmaxMap& map, const LongVector& start,
   return run;
 }
 
-AcceleratedRun RunOneState(const RunOptions& options) {
+AcceleratedRun RunOneState(const AcceleratedRunOptions& options) {
   ModelBuilder builder([] { return std::string("one state"); });
   builder.BeginState();
   builder.Transition(0, 1);
@@ -140,7 +140,8 @@ AcceleratedRun RunOneState(const RunOptions& options) {
                         options);
 }
 
-AcceleratedRun ChooseRun(Choices& choices, RunOptions options, std::string* description) {
+AcceleratedRun ChooseRun(Choices& choices, AcceleratedRunOptions options,
+                         std::string* description) {
   const bool has_eta = options.weights.rule != WeightRule::kVanilla;
   MellowmaxMap map{.model = ChooseModel(choices)};
   map.discount = choices.Chance(0.3) ? choices.Uniform(0.9, 0.999) : choices.Uniform(0, 0.95);

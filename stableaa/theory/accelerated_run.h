@@ -43,7 +43,7 @@ struct MellowmaxMap {
   double curvature() const;
 };
 
-struct RunOptions {
+struct AcceleratedRunOptions {
   int memory = 1;
   double damping = 1;  // β in (0, 1]
   WeightOptions weights = {.rule = WeightRule::kVanilla};
@@ -79,14 +79,14 @@ struct AcceleratedRun {
 };
 
 AcceleratedRun RunAccelerated(const MellowmaxMap& map, const LongVector& start,
-                              const RunOptions& options);
+                              const AcceleratedRunOptions& options);
 
 // One state that stays, r = 1, γ = .9, from 0: the slow mode and nothing else.
-AcceleratedRun RunOneState(const RunOptions& options);
+AcceleratedRun RunOneState(const AcceleratedRunOptions& options);
 
 // A run made by choices: tiny models number by number, so that a search can shape them, or small
 // ones by the generators; several γ, ω, m, β and, with kStable, η. `options` has the rest.
-AcceleratedRun ChooseRun(Choices& choices, RunOptions options, std::string* description);
+AcceleratedRun ChooseRun(Choices& choices, AcceleratedRunOptions options, std::string* description);
 
 }  // namespace stableaa
 

@@ -26,8 +26,8 @@ namespace {
 
 using Index = Eigen::Index;
 
-constexpr RunOptions kVanillaRun = {};
-constexpr RunOptions kStableRun = {.weights = {.rule = WeightRule::kStable}};
+constexpr AcceleratedRunOptions kVanillaRun = {};
+constexpr AcceleratedRunOptions kStableRun = {.weights = {.rule = WeightRule::kStable}};
 
 // One state whose actions all lead back to it.
 Model OneState(const std::vector<double>& rewards) {
@@ -60,7 +60,8 @@ LongVector RandomVector(Index size, double scale, RandomStream& stream) {
   return v;
 }
 
-std::vector<AcceleratedRun> DrawRuns(int count, const RunOptions& options, const char* name) {
+std::vector<AcceleratedRun> DrawRuns(int count, const AcceleratedRunOptions& options,
+                                     const char* name) {
   RandomStream stream(1, name);
   std::vector<AcceleratedRun> runs;
   for (int i = 0; i < count; ++i) {
@@ -220,7 +221,7 @@ TEST(RunAccelerated, StartsWhereItIsToldAndEndsOnItsCountOrItsReduction) {
   EXPECT_EQ(counted.steps.size(), 4U);
   EXPECT_EQ(counted.steps[0].x, start);
 
-  const RunOptions until{.memory = 2, .steps = 1000, .reduction = 1e-5L};
+  const AcceleratedRunOptions until{.memory = 2, .steps = 1000, .reduction = 1e-5L};
   const AcceleratedRun reduced = RunAccelerated(map, start, until);
   const long double goal = 1e-5L * SupNorm(reduced.steps[0].residual);
   EXPECT_LT(reduced.steps.size(), 1000U);
@@ -262,7 +263,7 @@ Equation2 Evaluate(const AcceleratedRun& run, std::size_t k, const LongVector& a
 
 TEST(RunAccelerated, EveryStepIsEquation2UpToItsDefect) {
   int steps = 0;
-  for (const RunOptions& options : {kVanillaRun, kStableRun}) {
+  for (const AcceleratedRunOptions& options : {kVanillaRun, kStableRun}) {
     for (const AcceleratedRun& run : DrawRuns(200, options, "test/equation2")) {
       for (std::size_t k = 0; k + 1 < run.steps.size(); ++k, ++steps) {
         const AcceleratedRun::Step& step = run.steps[k];
@@ -326,7 +327,7 @@ TEST(RunAccelerated, TheColumnsOfItsWindowsAreDifferencesNewestFirst) {
 
 // (HᵀH + λI)⁻¹Hᵀe with the plain inverse, where that is accurate.
 TEST(RunAccelerated, TheWeightsSolveTheLeastSquaresProblemOfTheirRule) {
-  for (const RunOptions& options : {kVanillaRun, kStableRun}) {
+  for (const AcceleratedRunOptions& options : {kVanillaRun, kStableRun}) {
     int compared = 0;
     for (const AcceleratedRun& run : DrawRuns(400, options, "test/weights")) {
       for (std::size_t k = 1; k < run.steps.size(); ++k) {

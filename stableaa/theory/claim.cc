@@ -5,7 +5,7 @@
 
 namespace stableaa {
 
-double Comparison::Ratio() const {
+double Inequality::Ratio() const {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const long double excess = left - common;
   const long double bound = right - common + 1000 * allowance;
@@ -14,8 +14,8 @@ double Comparison::Ratio() const {
   return bound > 0 ? static_cast<double>(excess / bound) : kInfinity;
 }
 
-void KeepWorse(std::optional<Comparison>& worst, const Comparison& comparison) {
-  if (!worst || comparison.Ratio() > worst->Ratio()) worst = comparison;
+void KeepWorse(std::optional<Inequality>& worst, const Inequality& inequality) {
+  if (!worst || inequality.Ratio() > worst->Ratio()) worst = inequality;
 }
 
 }  // namespace stableaa

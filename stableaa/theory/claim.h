@@ -21,7 +21,7 @@
 namespace stableaa {
 
 // left ≤ right, on one instance. An equality A = B is left = ‖A − B‖, right = 0.
-struct Comparison {
+struct Inequality {
   long double left = 0;
   long double right = 0;
   // How far rounding can move left − right. An excess counts only if it is a thousand times that.
@@ -37,12 +37,12 @@ struct Comparison {
 
 // Both forms on one instance; a form that says nothing about it is left out.
 struct TrialOutcome {
-  std::optional<Comparison> printed = {};
-  std::optional<Comparison> corrected = {};
+  std::optional<Inequality> printed = {};
+  std::optional<Inequality> corrected = {};
 };
 
-// Keeps the one with the larger ratio: for instances with many comparisons, such as runs.
-void KeepWorse(std::optional<Comparison>& worst, const Comparison& comparison);
+// Keeps the one with the larger ratio: for instances with many inequalities, such as runs.
+void KeepWorse(std::optional<Inequality>& worst, const Inequality& inequality);
 
 // Makes an instance from the choices and compares. Unless `description` is null, writes there what
 // the instance is ("n = 7, m = 2, damping 0.31"), and nothing that the comparison does not need.

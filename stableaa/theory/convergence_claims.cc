@@ -216,14 +216,14 @@ Gain GainOf(const ResidualWindow& window) {
 
 TrialOutcome CheckTwoNormGain(const ResidualWindow& window) {
   const Gain gain = GainOf(window);
-  return {.printed = Comparison{gain.mixed_two, gain.newest_two, gain.allowance}};
+  return {.printed = Inequality{gain.mixed_two, gain.newest_two, gain.allowance}};
 }
 
 TrialOutcome CheckSupGain(const ResidualWindow& window) {
   const Gain gain = GainOf(window);
   const long double factor = (1 + std::sqrt(gain.size)) / 2;
-  return {.printed = Comparison{gain.mixed_sup, gain.newest_sup, gain.allowance},
-          .corrected = Comparison{gain.mixed_sup, factor * gain.newest_sup, gain.allowance}};
+  return {.printed = Inequality{gain.mixed_sup, gain.newest_sup, gain.allowance},
+          .corrected = Inequality{gain.mixed_sup, factor * gain.newest_sup, gain.allowance}};
 }
 
 TrialOutcome TryTwoNormGain(Choices& choices, std::string* description) {

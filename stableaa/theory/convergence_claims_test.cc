@@ -124,15 +124,15 @@ AcceleratedRun RepeatRun(const Choices& choices) {
 // The worst step of the run, as the claim keeps it, found again with `bound` for the right side.
 // The corrected forms are judged by what exceeds their term of first order.
 template <typename Bound>
-void ExpectWorstStep(const std::optional<Comparison>& claimed, const AcceleratedRun& run,
+void ExpectWorstStep(const std::optional<Inequality>& claimed, const AcceleratedRun& run,
                      bool corrected, Bound bound) {
   ASSERT_EQ(claimed.has_value(), run.steps.size() > 1);
   if (!claimed) return;
-  std::optional<Comparison> worst;
+  std::optional<Inequality> worst;
   bool found = false;
   for (std::size_t k = 1; k < run.steps.size(); ++k) {
     const StepBounds step(run, k);
-    const Comparison here{.left = step.Left(),
+    const Inequality here{.left = step.Left(),
                           .right = bound(step, k),
                           .allowance = step.Allowance(),
                           .common = corrected ? step.FirstOrder(k - 1) : 0};

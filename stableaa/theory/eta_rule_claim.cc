@@ -70,7 +70,7 @@ bool MixesFast(const Model& model, double discount) {
   return false;
 }
 
-Comparison CompareSpeedUp(int plain, int accelerated, double discount, double eta) {
+Inequality CompareSpeedUp(int plain, int accelerated, double discount, double eta) {
   const long double speed_up = static_cast<long double>(plain) / accelerated;
   const long double rule = 1 + (1 - static_cast<long double>(discount)) / eta;
   return {.left = std::abs(speed_up / rule - 1), .right = kBound, .allowance = 0};

@@ -21,7 +21,7 @@ constexpr std::size_t kMostStarts = 100;
 
 constexpr int kMaxAttempts = 1000;
 
-using Form = std::optional<Comparison> TrialOutcome::*;
+using Form = std::optional<Inequality> TrialOutcome::*;
 
 // An instance, as the choices that make it.
 struct Candidate {
@@ -81,10 +81,10 @@ class Experiment {
   // An instance on a form, with the bound multiplied.
   double RatioOf(const TrialOutcome& outcome, Form form) const {
     if (!(outcome.*form)) return -1;
-    Comparison comparison = *(outcome.*form);
-    comparison.right *= options_.bound_factor;
-    comparison.common *= options_.bound_factor;
-    return comparison.Ratio();
+    Inequality inequality = *(outcome.*form);
+    inequality.right *= options_.bound_factor;
+    inequality.common *= options_.bound_factor;
+    return inequality.Ratio();
   }
 
   void TryFixed(const FixedInstance& fixed) {

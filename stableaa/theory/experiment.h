@@ -2,7 +2,7 @@
 //
 //   const ClaimResult result = TestClaim(FindClaim("thm1"), {.trials = 1000, .seed = 1});
 //
-// The search is a hill climb on Comparison::Ratio() with restarts, from the worst instances drawn
+// The search is a hill climb on Inequality::Ratio() with restarts, from the worst instances drawn
 // and from new ones in turn: it goes to neighbours (choices.h) that are no better, half of the time
 // for the printed form and half for the corrected one. So "holds" means that someone has tried to
 // break it.

@@ -16,45 +16,45 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// ---- Comparisons ----
+// ---- Inequalities ----
 
-TEST(Comparison, RatioAboveOneIsAViolation) {
-  EXPECT_EQ((Comparison{.left = 1, .right = 2}).Ratio(), 0.5);
-  EXPECT_EQ((Comparison{.left = 3, .right = 2}).Ratio(), 1.5);
-  EXPECT_EQ((Comparison{.left = 2, .right = 2}).Ratio(), 1);
+TEST(Inequality, RatioAboveOneIsAViolation) {
+  EXPECT_EQ((Inequality{.left = 1, .right = 2}).Ratio(), 0.5);
+  EXPECT_EQ((Inequality{.left = 3, .right = 2}).Ratio(), 1.5);
+  EXPECT_EQ((Inequality{.left = 2, .right = 2}).Ratio(), 1);
 }
 
-TEST(Comparison, ExcessCountsOnlyBeyondAThousandAllowances) {
-  EXPECT_LT((Comparison{.left = 1 + 900e-9L, .right = 1, .allowance = 1e-9L}).Ratio(), 1);
-  EXPECT_GT((Comparison{.left = 1 + 1100e-9L, .right = 1, .allowance = 1e-9L}).Ratio(), 1);
+TEST(Inequality, ExcessCountsOnlyBeyondAThousandAllowances) {
+  EXPECT_LT((Inequality{.left = 1 + 900e-9L, .right = 1, .allowance = 1e-9L}).Ratio(), 1);
+  EXPECT_GT((Inequality{.left = 1 + 1100e-9L, .right = 1, .allowance = 1e-9L}).Ratio(), 1);
 }
 
-TEST(Comparison, AnEqualityIsMeasuredInAllowances) {
-  EXPECT_DOUBLE_EQ((Comparison{.left = 5e-9L, .right = 0, .allowance = 1e-11L}).Ratio(), 0.5);
+TEST(Inequality, AnEqualityIsMeasuredInAllowances) {
+  EXPECT_DOUBLE_EQ((Inequality{.left = 5e-9L, .right = 0, .allowance = 1e-11L}).Ratio(), 0.5);
 }
 
-TEST(Comparison, NothingOnTheLeftIsNeverAViolation) {
-  EXPECT_EQ((Comparison{.left = 0, .right = 0}).Ratio(), 0);
-  EXPECT_EQ((Comparison{.left = -1, .right = -2}).Ratio(), 0);
+TEST(Inequality, NothingOnTheLeftIsNeverAViolation) {
+  EXPECT_EQ((Inequality{.left = 0, .right = 0}).Ratio(), 0);
+  EXPECT_EQ((Inequality{.left = -1, .right = -2}).Ratio(), 0);
 }
 
-TEST(Comparison, WhatIsNotFiniteAndABoundOfZeroAreViolations) {
-  for (const Comparison& broken :
-       {Comparison{kNan, 1, 0}, Comparison{1, kNan, 0}, Comparison{1, 1, kNan}, Comparison{1, 0, 0},
-        Comparison{kInfinity, 1, kInfinity}, Comparison{5, 1, kInfinity},
-        Comparison{kInfinity, kInfinity, 0}}) {
+TEST(Inequality, WhatIsNotFiniteAndABoundOfZeroAreViolations) {
+  for (const Inequality& broken :
+       {Inequality{kNan, 1, 0}, Inequality{1, kNan, 0}, Inequality{1, 1, kNan}, Inequality{1, 0, 0},
+        Inequality{kInfinity, 1, kInfinity}, Inequality{5, 1, kInfinity},
+        Inequality{kInfinity, kInfinity, 0}}) {
     EXPECT_EQ(broken.Ratio(), std::numeric_limits<double>::infinity());
   }
 }
 
-TEST(Comparison, ACommonPartIsTakenOffBothSides) {
-  EXPECT_EQ((Comparison{.left = 11, .right = 12, .allowance = 0, .common = 10}).Ratio(), 0.5);
-  EXPECT_EQ((Comparison{.left = 9, .right = 12, .allowance = 0, .common = 10}).Ratio(), 0);
-  EXPECT_GT((Comparison{.left = 11, .right = 10, .allowance = 1e-6L, .common = 10}).Ratio(), 1);
+TEST(Inequality, ACommonPartIsTakenOffBothSides) {
+  EXPECT_EQ((Inequality{.left = 11, .right = 12, .allowance = 0, .common = 10}).Ratio(), 0.5);
+  EXPECT_EQ((Inequality{.left = 9, .right = 12, .allowance = 0, .common = 10}).Ratio(), 0);
+  EXPECT_GT((Inequality{.left = 11, .right = 10, .allowance = 1e-6L, .common = 10}).Ratio(), 1);
 }
 
-TEST(Comparison, KeepWorseKeepsTheLargerRatio) {
-  std::optional<Comparison> worst;
+TEST(Inequality, KeepWorseKeepsTheLargerRatio) {
+  std::optional<Inequality> worst;
   KeepWorse(worst, {.left = 1, .right = 2});
   KeepWorse(worst, {.left = 1, .right = 3});
   EXPECT_EQ(worst->right, 2);
@@ -69,7 +69,7 @@ TrialOutcome TrySquare(Choices& choices, std::string* description) {
   const double x = choices.Uniform();
   const double y = choices.Uniform();
   if (description != nullptr) *description = "x = " + std::to_string(x);
-  return {.printed = Comparison{.left = x * x + y * y, .right = 2}};
+  return {.printed = Inequality{.left = x * x + y * y, .right = 2}};
 }
 
 Claim Square() { return {.id = "square", .printed = "x² + y² ≤ 2", .trial = TrySquare}; }
@@ -100,7 +100,7 @@ TEST(Experiment, ABoundTimesNineTenthsIsFoundViolated) {
 TrialOutcome TryNeedle(Choices& choices, std::string*) {
   double squares = 0;
   for (const double at : {0.2, 0.9, 0.5, 0.7, 0.1}) squares += std::pow(choices.Uniform() - at, 2);
-  return {.printed = Comparison{.left = 1.00001 - squares, .right = 1}};
+  return {.printed = Inequality{.left = 1.00001 - squares, .right = 1}};
 }
 
 TEST(Experiment, TheSearchFindsWhatChanceWouldNot) {
@@ -113,8 +113,8 @@ TEST(Experiment, TheSearchFindsWhatChanceWouldNot) {
 // Printed x ≤ .5, corrected x ≤ 1, on [0, 1).
 TrialOutcome TryBothForms(Choices& choices, std::string*) {
   const double x = choices.Uniform();
-  return {.printed = Comparison{.left = x, .right = 0.5},
-          .corrected = Comparison{.left = x, .right = 1}};
+  return {.printed = Inequality{.left = x, .right = 0.5},
+          .corrected = Inequality{.left = x, .right = 1}};
 }
 
 TEST(Experiment, JudgesBothForms) {
@@ -148,7 +148,7 @@ TEST(Experiment, AStatementThatThePaperLacksHasNoVerdict) {
 
 TEST(Experiment, FixedInstancesCountWhateverTheTrials) {
   static constexpr FixedInstance kFixed[] = {
-      {"x = 3", [] { return TrialOutcome{.printed = Comparison{.left = 3, .right = 2}}; }}};
+      {"x = 3", [] { return TrialOutcome{.printed = Inequality{.left = 3, .right = 2}}; }}};
   Claim claim = Square();
   claim.fixed = kFixed;
   const ClaimResult result = TestClaim(claim, {.trials = 1});
@@ -162,7 +162,7 @@ TEST(Experiment, FixedInstancesCountWhateverTheTrials) {
 TEST(Experiment, ABrokenComputationIsSeen) {
   const Claim claim{.id = "nan", .printed = "?", .trial = [](Choices& choices, std::string*) {
                       const bool broken = choices.Chance(0.1);
-                      return TrialOutcome{.printed = Comparison{broken ? kNan : 0, 1, 0}};
+                      return TrialOutcome{.printed = Inequality{broken ? kNan : 0, 1, 0}};
                     }};
   EXPECT_EQ(TestClaim(claim, {.trials = 100}).printed.verdict, Verdict::kViolated);
 }
@@ -176,7 +176,7 @@ TEST(Experiment, InstancesThatTheClaimDoesNotSpeakOfAreDrawnAgain) {
                         [](Choices& choices, std::string*) {
                           if (choices.Chance(0.9)) return TrialOutcome{};
                           ++spoken;
-                          return TrialOutcome{.printed = Comparison{.left = 0, .right = 1}};
+                          return TrialOutcome{.printed = Inequality{.left = 0, .right = 1}};
                         },
                     .search_share = 0};
   const ClaimResult result = TestClaim(claim, {.trials = 50});

@@ -387,16 +387,16 @@ constexpr auto kFigures = std::to_array<Figure>({{"residual", ResidualPicture},
 void MakeDirectory(const fs::path& directory) {
   std::error_code failure;
   if (fs::exists(directory, failure) && !fs::is_directory(directory, failure)) {
-    throw BadInput(
+    throw WorkFailed(
         fmt::format("expected a directory for the figures, found a file: {}", directory.string()));
   }
   fs::create_directories(directory, failure);
   if (failure) {
-    throw BadInput(fmt::format("cannot make the directory '{}' for the figures: {}",
-                               directory.string(), failure.message()));
+    throw WorkFailed(fmt::format("cannot make the directory '{}' for the figures: {}",
+                                 directory.string(), failure.message()));
   }
   if (access(directory.c_str(), W_OK | X_OK) != 0) {
-    throw BadInput(
+    throw WorkFailed(
         fmt::format("expected a directory for the figures that can be written to, found "
                     "{}",
                     directory.string()));

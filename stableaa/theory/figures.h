@@ -26,8 +26,8 @@ namespace stableaa {
 // figure's name before its numbers are computed; it may throw to stop. All together take a few
 // seconds.
 //
-// BadInput, before anything is computed or made, if there is no gnuplot, or the directory is a file
-// or cannot be made or written to.
+// WorkFailed, before anything is computed or made, if there is no gnuplot, or the directory is a
+// file or cannot be made or written to.
 std::vector<std::filesystem::path> DrawTheoryFigures(
     const std::filesystem::path& directory, std::uint64_t seed,
     const std::function<void(std::string_view name)>& watch = {});

@@ -452,7 +452,7 @@ std::string Refusal(const fs::path& directory) {
       throw std::runtime_error("has begun with " + std::string(name));
     });
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kBadInput) << error.what();
+    EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed) << error.what();
     return error.what();
   }
   return "";

@@ -170,7 +170,7 @@ MellowmaxModel ChooseMellowmaxModel(Choices& choices, std::string* description) 
 
 // ---- Mellowmax does not expand ----
 
-Comparison CompareValues(const Backup& backup, const ValuePair& pair, long double constant) {
+Inequality CompareValues(const Backup& backup, const ValuePair& pair, long double constant) {
   const long double change =
       static_cast<long double>(backup.Value(pair.moved)) - backup.Value(pair.q);
   return {.left = std::abs(change),
@@ -178,7 +178,7 @@ Comparison CompareValues(const Backup& backup, const ValuePair& pair, long doubl
           .allowance = 4 * kEpsilon * pair.magnitude()};
 }
 
-Comparison CompareBackups(Choices& choices, std::string* description) {
+Inequality CompareBackups(Choices& choices, std::string* description) {
   const MellowmaxModel chosen = ChooseMellowmaxModel(choices, description);
   const std::size_t states = chosen.model.states();
   const Values values = ChooseVector(choices, states, choices.LogUniform(1e-2, 1e2));
@@ -239,7 +239,7 @@ ExactMellowmax ComputeExactly(const Values& q, long double omega) {
 
 // The library's value and gradient against those in long double; the gradient is a distribution.
 void CompareLibrary(const Values& q, double omega, const ExactMellowmax& exact,
-                    std::optional<Comparison>& worst) {
+                    std::optional<Inequality>& worst) {
   const Backup backup{BackupKind::kMellowmax, omega};
   Values gradient(q.size());
   backup.Gradient(q, gradient);
@@ -263,7 +263,7 @@ void CompareLibrary(const Values& q, double omega, const ExactMellowmax& exact,
 }
 
 // The four inequalities, in long double. `direction` is a second direction for the Hessian.
-std::array<Comparison, 4> CompareExpansion(const ValuePair& pair, const ExactMellowmax& exact,
+std::array<Inequality, 4> CompareExpansion(const ValuePair& pair, const ExactMellowmax& exact,
                                            const LongValues& direction) {
   const long double omega = pair.omega;
   const ExactMellowmax moved = ComputeExactly(pair.moved, omega);
@@ -320,9 +320,9 @@ TrialOutcome TestDerivatives(Choices& choices, std::string* description) {
 TrialOutcome TwoEqualActions() {
   const ValuePair pair = MakePair(10, {0, 0}, {0.001, -0.001});
   TrialOutcome outcome;
-  for (const Comparison& comparison :
+  for (const Inequality& inequality :
        CompareExpansion(pair, ComputeExactly(pair.q, pair.omega), {1, -1})) {
-    KeepWorse(outcome.printed, comparison);
+    KeepWorse(outcome.printed, inequality);
   }
   return outcome;
 }

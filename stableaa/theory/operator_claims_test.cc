@@ -176,7 +176,7 @@ TEST(MellowmaxNonexpansive, ComparesWhatItDescribes) {
     const Drawn drawn = Draw(FindClaim("mellowmax-nonexpansive"), stream);
     if (!drawn.Telling()) continue;
     ++told;
-    const Comparison& printed = *drawn.outcome.printed;
+    const Inequality& printed = *drawn.outcome.printed;
     const long double distance = Distance(drawn.q, drawn.moved);
     const long double change =
         std::abs(Mellowmax(drawn.moved, drawn.omega) - Mellowmax(drawn.q, drawn.omega));

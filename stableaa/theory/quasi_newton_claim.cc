@@ -49,7 +49,7 @@ TrialOutcome CheckProposition1(const ResidualWindow& window, long double damping
 
   const long double size =
       (iterates.norm() + residuals.norm()) * (1 + alpha.norm()) + directions.norm() * tau.norm();
-  return {.printed = Comparison{.left = (mixed - newton).norm(),
+  return {.printed = Inequality{.left = (mixed - newton).norm(),
                                 .right = 0,
                                 .allowance = kEpsilon * condition * condition * size}};
 }

@@ -62,8 +62,8 @@ long double Condition(const LongMatrix& matrix) {
 TrialOutcome CheckTheorem3a(const RegularisedWindow& of) {
   const long double norm = UpdateNorm(of.window, of.damping, of.eta);
   const long double allowance = 100 * kEpsilon * (norm + of.damping);
-  return {.printed = Comparison{norm, PrintedNormBound(of.eta, of.damping), allowance},
-          .corrected = Comparison{norm, CorrectedNormBound(of.eta, of.damping), allowance}};
+  return {.printed = Inequality{norm, PrintedNormBound(of.eta, of.damping), allowance},
+          .corrected = Inequality{norm, CorrectedNormBound(of.eta, of.damping), allowance}};
 }
 
 TrialOutcome TryTheorem3a(Choices& choices, std::string* description) {
@@ -93,11 +93,11 @@ TrialOutcome CheckTheorem3b(const RegularisedWindow& of) {
   if (of.damping > 0 && inverse_condition < kWorstCondition) {
     const long double quotient = Norm(whole.partialPivLu().solve(WithPlainStep(plain, of.damping)));
     outcome.printed =
-        Comparison{quotient, 1, 100 * kEpsilon * inverse_condition * condition * quotient};
+        Inequality{quotient, 1, 100 * kEpsilon * inverse_condition * condition * quotient};
   }
   const long double top = Norm(of.window.residuals);
   const long double bound = Norm(plain) * top * top / (top * top + ridge);
-  outcome.corrected = Comparison{Norm(regularised), bound, 100 * kEpsilon * condition * bound};
+  outcome.corrected = Inequality{Norm(regularised), bound, 100 * kEpsilon * condition * bound};
   return outcome;
 }
 
@@ -118,8 +118,8 @@ TrialOutcome CheckProposition2First(const RegularisedWindow& of) {
   const long double residual = of.window.residual.squaredNorm();
   // The ridge bounds the condition of the least-squares problem by √(1 + 1/η).
   const long double allowance = 100 * kEpsilon * std::sqrt(1 + 1 / of.eta) * left;
-  return {.printed = Comparison{left, 4 * (1 + residual / (of.eta * of.eta)), allowance},
-          .corrected = Comparison{left, 4 * (1 + residual / (4 * ridge)), allowance}};
+  return {.printed = Inequality{left, 4 * (1 + residual / (of.eta * of.eta)), allowance},
+          .corrected = Inequality{left, 4 * (1 + residual / (4 * ridge)), allowance}};
 }
 
 TrialOutcome TryProposition2First(Choices& choices, std::string* description) {
@@ -152,7 +152,7 @@ TrialOutcome CheckProposition2Second(const RegularisedWindow& of) {
   const LongVector regularised = AlphaOf(SolveTau(window, window.Ridge(of.eta)));
   const auto m = static_cast<long double>(window.memory());
   const long double condition_of_a = ConditionOfA(window.memory());
-  return {.printed = Comparison{
+  return {.printed = Inequality{
               (regularised - plain).squaredNorm(),
               condition_of_a * condition_of_a * plain.squaredNorm() - (2 * m + 1) / (m + 1),
               100 * kEpsilon * condition * condition * (1 + plain.squaredNorm())}};
@@ -166,7 +166,7 @@ TrialOutcome TryProposition2Second(Choices& choices, std::string* description) {
 
 // "Vanished" at the end of a run would mean to be at most this share of the beginning.
 constexpr long double kVanished = 0.01L;
-constexpr RunOptions kRidgeRun = {
+constexpr AcceleratedRunOptions kRidgeRun = {
     .weights = {.rule = WeightRule::kStable}, .steps = 120, .reduction = 1e-6L};
 
 TrialOutcome CheckRidge(const AcceleratedRun& run) {
@@ -193,7 +193,7 @@ TrialOutcome CheckRidge(const AcceleratedRun& run) {
   }
   const bool converged = SupNorm(run.steps.back().residual) <=
                          kRidgeRun.reduction * SupNorm(run.steps.front().residual);
-  if (first && converged) outcome.printed = Comparison{last, kVanished * *first, kEpsilon * last};
+  if (first && converged) outcome.printed = Inequality{last, kVanished * *first, kEpsilon * last};
   return outcome;
 }
 
@@ -201,8 +201,8 @@ TrialOutcome TryRidge(Choices& choices, std::string* description) {
   return CheckRidge(ChooseRun(choices, kRidgeRun, description));
 }
 
-RunOptions SlowModeRun() {
-  RunOptions options = kRidgeRun;
+AcceleratedRunOptions SlowModeRun() {
+  AcceleratedRunOptions options = kRidgeRun;
   options.weights.eta = 0.1;
   return options;
 }

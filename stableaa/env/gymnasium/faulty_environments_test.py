@@ -45,6 +45,104 @@ class Raises(Counter):
         return super().step(action)
 
 
+class NoRenderMode(Counter):
+    """A constructor need not know render_mode."""
+
+    def __init__(self):
+        pass
+
+
+class Configured(Counter):
+    """Shows its arguments."""
+
+    def __init__(self, start, names=("a",), render_mode=None):
+        super().__init__(render_mode)
+        if start < 0:
+            raise ValueError(f"cannot start at {start}")
+        self.start, self.names = start, names
+
+    def look(self):
+        return np.array([self.start, len(self.names), self.steps, 0], np.float64)
+
+
+class RaisesInMake(Counter):
+    def __init__(self, render_mode=None):
+        self.prepare()
+
+    def prepare(self):
+        raise ValueError("no making\x1b[31m")
+
+
+class LeavesInMake(Counter):
+    def __init__(self):
+        sys.exit("wrong arguments")
+
+
+class RaisesInRender(Counter):
+    def render(self):
+        if self.steps == 1:
+            raise ValueError("no picture")
+        return super().render()
+
+
+class GrowsInRender(Counter):
+    def render(self):
+        return np.zeros((6 + self.steps, 8, 3), np.uint8)
+
+
+class RaisesInClose(Counter):
+    def close(self):
+        raise ValueError("no end")
+
+
+class OldApi(Counter):
+    """Of Gym, before Gymnasium."""
+
+    def step(self, action):
+        return self.look(), 0.0, False, {}
+
+
+class Talks(Counter):
+    def __init__(self, render_mode=None):
+        print("made")
+
+    def reset(self, seed=None, options=None):
+        print("begun", file=sys.stderr)
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        print("\x1b[33mstep\x1b[0m\x07", self.steps)
+        os.write(1, b"by C")
+        os.write(1, b" itself\r\n")
+        return super().step(action)
+
+    def close(self):
+        print("closed", end="")
+
+
+class NotFinite(Counter):
+    """From the second step on in `where`; `value` as text, since JSON has no such numbers."""
+
+    def __init__(self, where, value="nan", render_mode=None):
+        super().__init__(render_mode)
+        self.where, self.value, self.resets = where, float(value), 0
+
+    def reset(self, seed=None, options=None):
+        self.resets += 1
+        first, info = super().reset(seed=seed)
+        if self.where == "reset" or self.where == "second reset" and self.resets == 2:
+            first[1] = self.value
+        return first, info
+
+    def step(self, action):
+        seen, reward, terminated, truncated, info = super().step(action)
+        if self.where == "reward" and self.steps == 2:
+            reward = self.value
+        if self.where == "observation" and self.steps == 2:
+            seen[3] = self.value
+        return seen, reward, terminated, truncated, info
+
+
 class RaisesInReset(Counter):
     def reset(self, seed=None, options=None):
         raise ValueError("no beginning")

@@ -13,6 +13,7 @@
 
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/log.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/nearest_name.h"
 #include "stableaa/base/plain_text.h"
@@ -23,12 +24,28 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxId = 256;
+constexpr std::size_t kMaxProtocol = 1024;
 constexpr std::size_t kAlignment = 64;
 constexpr int kMaxBridged = 1024;  // environments; each takes megabytes in its worker
 constexpr std::size_t kMaxMessage = 400;
+constexpr std::size_t kMaxFrame = 200;
+constexpr std::size_t kShownKwargs = 200;
+constexpr double kMaxClosingSeconds = 10;
 constexpr std::int64_t kMaxSeed = std::numeric_limits<std::int32_t>::max();
 
-[[noreturn]] void ThrowProblem(const GymnasiumOptions& options, const Json& answer) {
+Error NotUnderstood(const GymnasiumOptions& options, const std::string& line) {
+  return WorkFailed(fmt::format("{}: its worker answered '{}', which is not understood", options.id,
+                                Shorten(line)));
+}
+
+// "; raised at my_env.py:12 in step, called at my_env.py:7 in reset", or nothing.
+std::string WhereRaised(const Json& answer) {
+  std::vector<std::string> frames;
+  for (const std::string frame : answer.at("frames")) frames.push_back(Shorten(frame, kMaxFrame));
+  return frames.empty() ? "" : fmt::format("; raised at {}", fmt::join(frames, ", called at "));
+}
+
+[[noreturn]] void ThrowProblem(const GymnasiumOptions& options, const Json& answer) try {
   const std::string kind = answer.at("error");
   const std::string message = answer.at("message");
   if (kind == "package") {
@@ -48,16 +65,18 @@ constexpr std::int64_t kMaxSeed = std::numeric_limits<std::int32_t>::max();
     throw BadInput(fmt::format("{}: ale-py knows no game '{}'{}", options.id, Shorten(options.name),
                                DidYouMean(options.name, names)));
   }
-  const std::string text = fmt::format("{}: {}", options.id, Shorten(message, kMaxMessage));
+  const std::string text =
+      fmt::format("{}: {}{}", options.id, Shorten(message, kMaxMessage), WhereRaised(answer));
   throw kind == "input" ? BadInput(text) : WorkFailed(text);
+} catch (const Json::exception&) {
+  throw NotUnderstood(options, answer.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 // An answer to what the worker was told to make, or a problem; whatever it is, an object.
 Json ParseAnswer(const GymnasiumOptions& options, const std::string& line) {
   Json answer = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (answer.is_object()) return answer;
-  throw WorkFailed(fmt::format("{}: its worker answered '{}', which is not understood", options.id,
-                               Shorten(line)));
+  throw NotUnderstood(options, line);
 }
 
 std::vector<float> Bounds(const Json& values, float missing) {
@@ -79,7 +98,9 @@ Space ParseSpace(const Json& json) {
 }
 
 std::string ProtocolText(const GymnasiumOptions& options) {
-  if (options.family != "atari") return "as Gymnasium's";
+  const std::string with =
+      options.kwargs == "{}" ? "" : fmt::format(", with {}", Shorten(options.kwargs, kShownKwargs));
+  if (options.family != "atari") return fmt::format("as Gymnasium's{}", with);
   const AtariProtocol& protocol = options.protocol;
   std::string start = "no no-ops, no fire";
   if (protocol.authors) {
@@ -87,10 +108,10 @@ std::string ProtocolText(const GymnasiumOptions& options) {
   } else if (protocol.no_ops > 0) {
     start = fmt::format("a game begins with fire and up to {} no-ops", protocol.no_ops - 1);
   }
-  return fmt::format("{}: sticky {:g}, {}, {}, {}, {}", protocol.name, protocol.sticky,
+  return fmt::format("{}: sticky {:g}, {}, {}, {}, {}{}", protocol.name, protocol.sticky,
                      protocol.lives_end ? "a lost life ends the episode" : "lives do not end it",
                      start, protocol.all_actions ? "all 18 actions" : "minimal actions",
-                     protocol.authors ? "84x110 bilinear, rows 18 to 101" : "84x84 by area");
+                     protocol.authors ? "84x110 bilinear, rows 18 to 101" : "84x84 by area", with);
 }
 
 EnvironmentSpec ParseSpec(const GymnasiumOptions& options, const Json& json) try {
@@ -120,6 +141,7 @@ Json WhatToMake(const GymnasiumOptions& options, int count) {
           {"name", options.name},
           {"count", count},
           {"render", options.render},
+          {"kwargs", Json::parse(options.kwargs)},
           {"protocol",
            {{"sticky", protocol.sticky},
             {"lives_end", protocol.lives_end},
@@ -273,6 +295,23 @@ GymnasiumEnvironment::GymnasiumEnvironment(const GymnasiumOptions& options, Envi
   truncated_ = trunc_;
 }
 
+GymnasiumEnvironment::~GymnasiumEnvironment() {
+  try {
+    CloseAll();
+  } catch (const std::exception& problem) {
+    LogWarning(fmt::format("when it was closed: {}", problem.what()));
+  }
+}
+
+// Not those in the middle of a step: nobody waits for it any more. Atari's have nothing to close.
+void GymnasiumEnvironment::CloseAll() {
+  if (awaiting_ || options_.family == "atari") return;
+  std::erase_if(parts_, [](const Part& part) { return part.worker->has_failed(); });
+  set_timeout_seconds(std::min(options_.timeout_seconds, kMaxClosingSeconds));
+  Command('C');
+  AwaitAnswers();
+}
+
 // What a worker has against its command, as JSON; empty if it was carried out.
 std::optional<std::string> GymnasiumEnvironment::ProblemOf(WorkerProcess& worker) {
   if (worker.ReceiveByte() == 'k') return std::nullopt;
@@ -323,6 +362,7 @@ void GymnasiumEnvironment::DoReset(std::uint64_t seed) {
     mask_[i] = anew_[i] = 0;
     reward_[i] = 0;
     term_[i] = trunc_[i] = 0;
+    RequireFinite(floats_, i, 0, slots_[i].game.seeds.back());
   }
   CopyPictures();
 }
@@ -348,6 +388,7 @@ void GymnasiumEnvironment::DoSend(Actions actions) {
 void GymnasiumEnvironment::DoRecv() {
   AwaitAnswers();
   for (std::size_t i = 0; i < slots_.size(); ++i) {
+    RequireFiniteStep(i);
     Game& game = slots_[i].game;
     if (term_[i] != 0) trunc_[i] = 0;  // what is over need not be cut
     ++game.steps_in_episode;
@@ -358,6 +399,34 @@ void GymnasiumEnvironment::DoRecv() {
     DrawSeed(i);
   }
   CopyPictures();
+}
+
+// What is not a number would be taken for a fault of whatever learns from it. Comes before the game
+// is brought up to the step that was made.
+void GymnasiumEnvironment::RequireFiniteStep(std::size_t i) const {
+  const Game& game = slots_[i].game;
+  const std::int64_t step = game.steps_in_episode + 1, seed = game.seeds.back();
+  if (!std::isfinite(reward_[i])) {
+    throw WorkFailed(fmt::format("{}: its reward is {} in step {} of the episode with seed {}",
+                                 options_.id, reward_[i], step, seed));
+  }
+  const bool has_ended = term_[i] != 0 || trunc_[i] != 0;
+  RequireFinite(has_ended ? final_floats_ : floats_, i, step, seed);
+  if (has_ended) RequireFinite(floats_, i, 0, next_seeds_[i]);
+}
+
+// `step` of the episode with `seed`; 0: when it begins.
+void GymnasiumEnvironment::RequireFinite(std::span<const float> observations, std::size_t i,
+                                         std::int64_t step, std::int64_t seed) const {
+  if (observations.empty()) return;  // bytes
+  const std::size_t size = spec().observation.size();
+  const auto row = observations.subspan(i * size, size);
+  const auto wrong = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
+  if (wrong == row.end()) return;
+  throw WorkFailed(
+      fmt::format("{}: element {} of its observation is {} {} of the episode with seed {}",
+                  options_.id, wrong - row.begin(), *wrong,
+                  step == 0 ? "at the beginning" : fmt::format("after step {}", step), seed));
 }
 
 // After Reset and Load the workers have left marks too, of games that began and none that ended.
@@ -419,7 +488,7 @@ void GymnasiumEnvironment::Load(ByteReader& in) {
                                Shorten(found, kMaxMessage)));
   };
   expect("environment", spec().id, in.Text(kMaxId));
-  expect("protocol", spec().protocol, in.Text(kMaxId));
+  expect("protocol", spec().protocol, in.Text(kMaxProtocol));
   expect("environments", std::to_string(num_envs()), std::to_string(in.U64()));
   const std::uint64_t seed = in.U64();
 
@@ -446,9 +515,14 @@ void GymnasiumEnvironment::Load(ByteReader& in) {
         std::ranges::all_of(slot.game.seeds,
                             [](std::int64_t s) { return s >= 0 && s <= kMaxSeed; }) &&
         slot.next_seed >= 0 && slot.next_seed <= kMaxSeed;
-    if (slot.game.seeds.empty() || !seeds_fit || actions % spec().action.size() != 0 ||
-        slot.game.steps_in_episode < 0) {
-      throw in.Wrong("expected the seeds and actions of a game");
+    const auto steps = static_cast<std::int64_t>(actions / spec().action.size());
+    const std::int64_t in_episode = slot.game.steps_in_episode;
+    if (!seeds_fit || actions % spec().action.size() != 0 || in_episode < 0 || in_episode > steps ||
+        slot.game.seeds.empty() || std::ssize(slot.game.seeds) > steps + 1) {
+      throw in.Wrong(
+          fmt::format("expected the seeds and actions of a game, found {} seeds and {} numbers of "
+                      "actions, {} steps of them in the last episode",
+                      slot.game.seeds.size(), actions, in_episode));
     }
     saved.push_back(std::move(slot));
   }

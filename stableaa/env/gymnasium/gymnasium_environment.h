@@ -4,6 +4,9 @@
 // workers; a step costs one byte to each worker and one back. Between Send and Recv the workers are
 // on their own.
 //
+// What an environment does wrong is an Error that names it: an exception with where it was raised,
+// an observation or a reward that is not finite with step and seed of the episode.
+//
 // State cannot be taken out of these environments. But they are deterministic: every episode begins
 // with a seed of its own, drawn from the seed of Reset, and Save writes the seeds and the actions
 // of the present game. Load plays them again, and compares where that led to.
@@ -46,6 +49,7 @@ struct GymnasiumOptions {
   std::string family;  // "atari" or "gymnasium"
   std::string name;    // "pong", "LunarLander-v3"
   AtariProtocol protocol = {};
+  std::string kwargs = "{}";  // for the constructor: a JSON object
   int num_envs = 1;
   int workers = 1;  // processes; never more than environments
   std::string python = "python3";
@@ -56,10 +60,13 @@ struct GymnasiumOptions {
 
 class GymnasiumEnvironment : public Environment {
  public:
-  // Starts the workers and waits until all are ready. BadInput: no such Python or environment, or
-  // spaces that are not supported. WorkFailed: a package is missing (and how to get it), or a
-  // worker failed.
+  // Starts the workers and waits until all are ready. BadInput: no such environment, spaces that
+  // are not supported, arguments that the constructor refuses, pictures of what cannot be drawn.
+  // WorkFailed: Python or a package is missing (and how to get it), or a worker failed.
   static std::unique_ptr<GymnasiumEnvironment> Make(const GymnasiumOptions& options);
+  // Closes the environments of workers that are idle, and ends all workers. What goes wrong is a
+  // warning.
+  ~GymnasiumEnvironment() override;
 
   bool game_ended(int i) const override;
   void Save(ByteWriter& out) const override;
@@ -111,6 +118,10 @@ class GymnasiumEnvironment : public Environment {
   void Command(char command);
   static std::optional<std::string> ProblemOf(WorkerProcess& worker);
   void AwaitAnswers();
+  void CloseAll();
+  void RequireFiniteStep(std::size_t i) const;
+  void RequireFinite(std::span<const float> observations, std::size_t i, std::int64_t step,
+                     std::int64_t seed) const;
   void ForgetAnswers();
   void DrawSeed(std::size_t i);
   void ReadAction(ByteReader& in, Game& game) const;

@@ -14,13 +14,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "stableaa/base/binary_io.h"
+#include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/process_test.h"
 #include "stableaa/base/random.h"
@@ -324,6 +327,37 @@ TEST_F(Bridge, StatesOfOthersAndDamagedOnesAreRefused) {
   EXPECT_EQ(env->observations().floats[2], 3);
 }
 
+TEST_F(Bridge, NumbersOfAGameThatCannotBeAreRefusedBeforeItIsPlayed) {
+  const auto env = Faulty("Counter");
+  env->Reset(5);
+  for (int k = 0; k < 3; ++k) env->Step({.indices = Same(*env, 1)});
+  ByteWriter out;
+  env->Save(out);
+  // From the end: the hash, three actions and their number, one seed and their number, steps.
+  const auto with = [&](std::size_t from_end, std::int64_t value) {
+    std::vector<std::byte> changed(out.bytes().begin(), out.bytes().end());
+    for (std::size_t i = 0; i < 8; ++i) {
+      changed[changed.size() - from_end + i] = static_cast<std::byte>(value >> (8 * i));
+    }
+    return changed;
+  };
+  const auto refuses = [&](std::size_t from_end, std::int64_t value, const std::string& words) {
+    const std::vector<std::byte> changed = with(from_end, value);
+    ByteReader in(changed, "state");
+    ExpectError(kBad, {"state", words}, [&] { env->Load(in); });
+  };
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t steps : {std::int64_t{-1}, std::int64_t{4}, kMost}) {
+    refuses(64, steps, "steps of them in the last episode");
+  }
+  for (const std::int64_t seeds : {std::int64_t{-1}, kMost}) refuses(56, seeds, "fewer seeds");
+  refuses(48, -1, "seeds and actions of a game");
+  for (const std::int64_t count : {std::int64_t{-1}, kMost}) refuses(40, count, "fewer actions");
+  for (const std::int64_t action : {std::int64_t{-1}, std::int64_t{1000}, kMost}) {
+    refuses(32, action, "expected an action from 0 to");
+  }
+}
+
 TEST_F(Bridge, WhatIsNotDeterministicCannotBeRebuilt) {
   const auto env = Faulty("Forgets");
   env->Reset(5);
@@ -355,6 +389,145 @@ TEST_F(Bridge, ErrorsOfAnEnvironmentAreToldInOneLine) {
   EXPECT_EQ(strange->spec().frames_per_second, 15) << "what cannot be a speed is not taken for one";
 }
 
+TEST_F(Bridge, ErrorsOfAnEnvironmentTellWhereTheyWereRaised) {
+  const std::string file = "faulty_environments_test.py:";
+  const auto env = Faulty("Raises");
+  env->Reset(1);
+  for (int k = 0; k < 2; ++k) env->Step({.indices = Same(*env, 0)});
+  ExpectError(kFailed, {"too many; raised at /", file, " in step"},
+              [&] { env->Step({.indices = Same(*env, 0)}); });
+  // The innermost call first; a sign that a terminal would obey is escaped.
+  ExpectError(kFailed,
+              {"ValueError: no making\\u001B[31m; raised at /", " in prepare, called at /", file,
+               " in __init__"},
+              [] { Faulty("RaisesInMake"); });
+  ExpectError(kFailed, {"SystemExit: wrong arguments", file, " in __init__"},
+              [] { Faulty("LeavesInMake"); });
+  const auto drawn = Faulty("RaisesInRender", {.render = true});
+  drawn->Reset(1);
+  ExpectError(kFailed, {"no picture", file, " in render"},
+              [&] { drawn->Step({.indices = Same(*drawn, 0)}); });
+  const auto grows = Faulty("GrowsInRender", {.render = true});
+  grows->Reset(1);
+  ExpectError(kFailed, {"a picture of shape (7, 8, 3) after ones of shape (6, 8, 3)"},
+              [&] { grows->Step({.indices = Same(*grows, 0)}); });
+  // What it returns is of no use to Gymnasium's wrapper, which is where it shows.
+  const auto old = Faulty("OldApi");
+  old->Reset(1);
+  ExpectError(kFailed, {"expected 5, got 4", "gymnasium/wrappers/", " in step"},
+              [&] { old->Step({.indices = Same(*old, 0)}); });
+  // Of a module that cannot be imported, the line of the module.
+  ExpectError(kFailed, {"No module named", "broken_environments_test.py:"},
+              [] { Make("gymnasium/broken_environments_test:Any-v0"); });
+}
+
+TEST_F(Bridge, AnErrorWhileClosingIsAWarning) {
+  ::testing::internal::CaptureStderr();
+  {
+    const auto env = Faulty("RaisesInClose", {.num_envs = 2});
+    env->Reset(1);
+  }
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(told.starts_with("stableaa: warning: when it was closed: ")) << told;
+  EXPECT_NE(told.find("ValueError: no end; raised at "), std::string::npos) << told;
+}
+
+TEST_F(Bridge, AnEnvironmentNeedNotTakeARenderMode) {
+  const auto env = Faulty("NoRenderMode");
+  env->Reset(1);
+  env->Step({.indices = Same(*env, 0)});
+  EXPECT_EQ(env->observations().floats[2], 1);
+  ExpectError(kBad, {"NoRenderMode-v0", "cannot be drawn", "takes no render_mode"},
+              [] { Faulty("NoRenderMode", {.render = true}); });
+}
+
+TEST_F(Bridge, KwargsReachTheConstructor) {
+  const auto env = Faulty("Configured", {.kwargs = R"({"start": 7, "names": ["x", "y", "z"]})"});
+  env->Reset(1);
+  EXPECT_EQ(env->observations().floats[0], 7);
+  EXPECT_EQ(env->observations().floats[1], 3);
+  EXPECT_NE(env->spec().protocol.find("\"start\": 7"), std::string::npos) << env->spec().protocol;
+  const auto drawn = Faulty("Configured", {.render = true, .kwargs = R"({"start": 7})"});
+  drawn->Reset(1);
+  EXPECT_EQ(drawn->frame(0).width(), 8);
+
+  const auto lake =
+      Make("gymnasium/FrozenLake-v1", {.kwargs = R"({"is_slippery": false, "map_name": "8x8"})"});
+  EXPECT_EQ(lake->spec().observation.shape, std::vector<int>{64});
+  lake->Reset(1);
+  for (const std::int32_t right_or_down : {2, 2, 1}) {
+    lake->Step({.indices = Same(*lake, right_or_down)});
+  }
+  EXPECT_EQ(lake->observations().floats[8 + 2], 1) << "not slippery: where it was told to go";
+}
+
+TEST_F(Bridge, KwargsThatAConstructorRefusesAreBadInput) {
+  const auto make = [](const std::string& kwargs) { Faulty("Configured", {.kwargs = kwargs}); };
+  ExpectError(kBad, {"env.kwargs", "unexpected keyword argument 'stop'"},
+              [&] { make(R"({"start": 1, "stop": 2})"); });
+  ExpectError(kBad,
+              {"env.kwargs {\"start\": -1}", "ValueError: cannot start at -1; raised at /",
+               "faulty_environments_test.py:"},
+              [&] { make(R"({"start": -1})"); });
+  ExpectError(kBad, {"env.kwargs", "max_episode_steps", "env.max_episode_steps decides it"},
+              [&] { make(R"({"start": 1, "max_episode_steps": 3})"); });
+  ExpectError(kBad, {"env.kwargs", "render_mode"},
+              [&] { make(R"({"start": 1, "render_mode": "human"})"); });
+  ExpectError(kBad, {"env.kwargs", "9x9"},
+              [] { Make("gymnasium/FrozenLake-v1", {.kwargs = R"({"map_name": "9x9"})"}); });
+  // Without any, what is missing is not their fault.
+  ExpectError(kFailed, {"missing 1 required positional argument: 'start'"}, [&] { make("{}"); });
+}
+
+TEST_F(Bridge, WhatIsNotFiniteIsTheEnvironmentsFault) {
+  const auto with = [](const std::string& where, const std::string& value) {
+    auto env = Faulty("NotFinite",
+                      {.num_envs = 2,
+                       .max_episode_steps = 3,
+                       .kwargs = fmt::format(R"({{"where": "{}", "value": "{}"}})", where, value)});
+    return env;
+  };
+  const auto step = [](Environment& env, int times) {
+    for (int k = 0; k < times; ++k) env.Step({.indices = Same(env, 0)});
+  };
+  const auto reward = with("reward", "nan");
+  reward->Reset(1);
+  step(*reward, 1);
+  ExpectError(kFailed, {"NotFinite-v0: its reward is nan in step 2 of the episode with seed "},
+              [&] { step(*reward, 1); });
+  reward->Reset(1);  // goes on
+  const auto seen = with("observation", "-inf");
+  seen->Reset(1);
+  step(*seen, 1);
+  ExpectError(kFailed, {"element 3 of its observation is -inf after step 2 of the episode"},
+              [&] { step(*seen, 1); });
+  const auto first = with("reset", "inf");
+  ExpectError(kFailed, {"element 1 of its observation is inf at the beginning of the episode"},
+              [&] { first->Reset(1); });
+  const auto second = with("second reset", "nan");
+  second->Reset(1);
+  step(*second, 2);
+  ExpectError(kFailed, {"element 1 of its observation is nan at the beginning of the episode"},
+              [&] { step(*second, 1); });
+}
+
+TEST_F(Bridge, OnlyAModuleOfOnesOwnIsLookedForInTheCurrentFolder) {
+  const TemporaryDirectory folder("bridge");
+  const auto marker = folder.path() / "imported";
+  // A package that an environment of Gymnasium's needs, and that is not installed.
+  std::ofstream(folder.path() / "Box2D.py") << "open('imported', 'w')\n";
+  std::ofstream(folder.path() / "mine.py")
+      << "import gymnasium\nfrom gymnasium.envs.classic_control import CartPoleEnv\n"
+         "gymnasium.register('Mine-v0', CartPoleEnv)\n";
+  const auto here = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  std::optional<Error> missing;
+  Caught([] { Make("gymnasium/LunarLander-v3"); }, missing);
+  EXPECT_NO_THROW(Make("gymnasium/mine:Mine-v0"));
+  std::filesystem::current_path(here);
+  EXPECT_FALSE(std::filesystem::exists(marker));
+}
+
 TEST_F(Bridge, SpacesThatAreNotSupportedAreNamedWithThoseThatAre) {
   ExpectError(kBad, {"Sequence", "supported are Box"}, [] { Faulty("SequenceObservation"); });
   ExpectError(kBad, {"Tuple", "supported are Discrete"}, [] { Faulty("TupleAction"); });
@@ -375,11 +548,11 @@ TEST_F(Bridge, WrongNamesAreBadInput) {
 }
 
 TEST_F(Bridge, APythonThatIsMissingOrLacksPackagesSaysWhatToDo) {
-  ExpectError(kBad, {"no-such-python", "env.python", "scripts/atari"},
+  ExpectError(kFailed, {"no-such-python", "env.python", "scripts/atari"},
               [] { MakeEnvironment("atari/pong", {.python = "/no-such-python"}); });
-  ExpectError(kBad, {"scripts/atari"},
+  ExpectError(kFailed, {"scripts/atari"},
               [] { MakeEnvironment("atari/pong", {.python = "no-such-python-in-path"}); });
-  ExpectError(kBad, {"env.python"},
+  ExpectError(kFailed, {"env.python"},
               [] { MakeEnvironment("atari/pong", {.python = "/etc/passwd"}); });
   // The system's own Python, which has no ale-py (nor numpy).
   ExpectError(kFailed, {"scripts/atari", "pip install gymnasium ale-py"},
@@ -499,15 +672,42 @@ TEST_F(Bridge, NothingIsLeftBehindWhenThisProcessIsKilled) {
   }
 }
 
-TEST_F(Bridge, MuchTalkNeitherStopsAWorkerNorReachesOurOutput) {
+TEST_F(Bridge, WhatAnEnvironmentPrintsIsLoggedAndNeverOnStdout) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  {
+    const auto env = Faulty("Talks");
+    env->Reset(1);
+    for (int k = 0; k < 2; ++k) env->Step({.indices = Same(*env, 0)});
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  std::string expected;
+  for (const std::string line : {"made", "begun", "step\\u0007 0", "by C itself", "step\\u0007 1",
+                                 "by C itself", "closed"}) {
+    expected += fmt::format("stableaa: gymnasium/faulty_environments_test:Talks-v0: {}\n", line);
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), expected);
+}
+
+TEST_F(Bridge, WhatNeverAnswersIsQuotedButNotLogged) {
+  ::testing::internal::CaptureStderr();
+  // It repeats its argument, /dev/fd/6, and may be killed in the middle of a line.
+  ExpectError(kFailed, {"has not answered", "it last wrote: /"}, [] {
+    MakeEnvironment("atari/pong", {.python = "/usr/bin/yes", .timeout_seconds = 2});
+  });
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(Bridge, MuchTalkDoesNotStopAWorker) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   const auto env = Faulty("Chatters");
   env->Reset(1);
-  for (int k = 0; k < 5; ++k) env->Step({.indices = Same(*env, 0)});
+  for (int k = 0; k < 2; ++k) env->Step({.indices = Same(*env, 0)});
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
-  EXPECT_EQ(env->observations().floats[2], 5);
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(told, '\n'), 2 * 2 * 30000);
+  EXPECT_EQ(env->observations().floats[2], 2);
 }
 
 TEST_F(Bridge, NoDescriptorLeaks) {
@@ -655,6 +855,33 @@ TEST_F(FullAtari, AGameEndsWithItsLastLife) {
   }
   const auto machado = Make("atari/breakout", WithProtocol(Protocol::kMachado));
   EXPECT_GE(CountEnds(*machado, 700, 1).games, 2);
+}
+
+TEST_F(FullAtari, ModeAndDifficultyAreOfTheGameAndTheRestOfTheProtocol) {
+  EnvironmentOptions options = WithProtocol(Protocol::kNature);
+  const auto usual = Make("atari/pong", options);
+  options.kwargs = R"({"difficulty": 1})";
+  const auto hard = Make("atari/pong", options);
+  options.kwargs = R"({"difficulty": 0, "mode": 0})";
+  const auto same = Make("atari/pong", options);
+  for (const auto* env : {&usual, &hard, &same}) (*env)->Reset(2);
+  EXPECT_EQ(Shown(*same, 0), Shown(*usual, 0));
+  ExpectSame(*usual, *same, 40, 3);
+  // The opponent's bat is what the difficulty changes; it shows once the game has begun.
+  for (int k = 0; k < 40; ++k) hard->Step({.indices = Same(*hard, 0)});
+  usual->Reset(2);
+  for (int k = 0; k < 40; ++k) usual->Step({.indices = Same(*usual, 0)});
+  EXPECT_NE(Shown(*hard, 0), Shown(*usual, 0));
+
+  const auto refused = [&](const std::string& kwargs, const std::vector<std::string>& words) {
+    options.kwargs = kwargs;
+    ExpectError(kBad, words, [&] { Make("atari/pong", options); });
+  };
+  refused(R"({"frameskip": 1})", {"env.kwargs", "frameskip", "env.protocol decides it"});
+  refused(R"({"repeat_action_probability": 0.5})", {"env.kwargs", "env.sticky decides it"});
+  refused(R"({"difficulty": 9})", {"env.kwargs", "difficulty", "0, 1", "9"});
+  refused(R"({"mode": true})", {"env.kwargs", "mode"});
+  refused(R"({"sound_obs": true})", {"env.kwargs", "sound_obs", "mode and difficulty"});
 }
 
 TEST_F(FullAtari, ACutEndsTheGameWithAllItsLives) {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "stableaa/base/error.h"
+#include "stableaa/base/log.h"
 #include "stableaa/base/plain_text.h"
 #include "stableaa/env/gymnasium/worker_source.h"
 
@@ -30,6 +31,8 @@ constexpr int kControl = 3, kMemory = 4, kLifeline = 5, kScript = 6;
 
 constexpr std::size_t kMaxLine = std::size_t{1} << 26;  // bounds of a large box, in text
 constexpr std::size_t kKeptWords = 4096;
+constexpr std::size_t kMaxUnlogged = std::size_t{1} << 16;  // before the first answer, or of a line
+constexpr std::size_t kMaxLoggedLine = 2000;
 constexpr int kMaxWordReads = 256;  // at once; a child that never stops must not keep us
 
 struct Pipe {
@@ -64,9 +67,29 @@ Clock::time_point After(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+// Without the colours that are meant for a terminal, which would only be escaped: ESC [ numbers m.
+std::string WithoutColours(std::string_view text) {
+  constexpr std::string_view kNumbers = "0123456789;";
+  std::string plain;
+  while (!text.empty()) {
+    const std::size_t end = text.starts_with("\x1b[") ? text.find_first_not_of(kNumbers, 2) : 0;
+    const bool is_colour = end != 0 && end != text.npos && text[end] == 'm';
+    if (!is_colour) plain += text.front();
+    text.remove_prefix(is_colour ? end + 1 : 1);
+  }
+  return plain;
+}
+
 }  // namespace
 
 WorkerProcess::WorkerProcess(Options options) : options_(std::move(options)) { Start(); }
+
+WorkerProcess::~WorkerProcess() {
+  if (has_failed()) return;
+  ReadWords();
+  unlogged_ += '\n';
+  if (has_answered_) LogWords();
+}
 
 void WorkerProcess::Start() {
   std::array<int, 2> ends = {};
@@ -155,29 +178,52 @@ std::size_t WorkerProcess::Receive(std::span<char> into) {
     if (ready < 0) continue;
     if (waits[0].revents != 0) {
       const ssize_t count = ::recv(control_.get(), into.data(), into.size(), MSG_DONTWAIT);
-      if (count > 0) return static_cast<std::size_t>(count);
+      if (count > 0) {
+        has_answered_ = true;
+        // What was written before the answer is in the pipe by now.
+        if (waits[1].revents != 0) ReadWords();
+        LogWords();
+        return static_cast<std::size_t>(count);
+      }
       if (count == 0 || (errno != EINTR && errno != EAGAIN)) FailBecauseDead();
     } else if (waits[2].revents != 0) {
       FailBecauseDead();
     }
     // Read even while waiting for something else: a full pipe would stop the worker.
-    if (waits[1].revents != 0) KeepWords();
+    if (waits[1].revents != 0) ReadWords();
     if ((waits[1].revents & POLLIN) == 0 && waits[1].revents != 0) waits[1].fd = -1;  // closed
     if (Clock::now() >= limit) FailBecauseSilent();
   }
 }
 
-void WorkerProcess::KeepWords() {
+void WorkerProcess::ReadWords() {
   std::array<char, 4096> buffer;
   for (int i = 0; i < kMaxWordReads; ++i) {
     const ssize_t count = ::read(words_.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
-    last_words_.append(buffer.data(), static_cast<std::size_t>(count));
-    if (last_words_.size() > kKeptWords) {
-      last_words_.erase(0, last_words_.size() - kKeptWords);
-    }
+    const std::string_view words(buffer.data(), static_cast<std::size_t>(count));
+    const auto keep = [words](std::string& text, std::size_t most) {
+      text += words;
+      if (text.size() > most) text.erase(0, text.size() - most);
+    };
+    keep(last_words_, kKeptWords);
+    keep(unlogged_, kMaxUnlogged);
+    if (has_answered_) LogWords();
   }
+}
+
+// Whole lines; carriage returns, which bars of progress use, end one too.
+void WorkerProcess::LogWords() {
+  std::string_view rest = unlogged_;
+  for (std::size_t end = 0; (end = rest.find_first_of("\r\n")) != rest.npos;) {
+    const std::string line = WithoutColours(rest.substr(0, end));
+    if (!line.empty()) {
+      LogInfo(fmt::format("{}: {}", options_.name, Shorten(line, kMaxLoggedLine)));
+    }
+    rest.remove_prefix(end + 1);
+  }
+  unlogged_.erase(0, unlogged_.size() - rest.size());
 }
 
 void WorkerProcess::FailBecauseDead() {
@@ -194,7 +240,9 @@ void WorkerProcess::FailBecauseSilent() {
 void WorkerProcess::Fail(const std::string& what) {
   child_->Kill();
   failure_ = fmt::format("{}: {}", options_.name, what);
-  KeepWords();
+  ReadWords();
+  unlogged_ += '\n';
+  if (has_answered_) LogWords();
   while (!last_words_.empty() && std::isspace(static_cast<unsigned char>(last_words_.back()))) {
     last_words_.pop_back();
   }

@@ -8,6 +8,9 @@
 // SIGKILL to the group once that end is closed. That works too for a child that hangs in native
 // code, where no thread of Python's would get to run. Only what an environment has started and
 // moved to another group itself (setsid) is out of reach.
+//
+// What the child writes to stdout and stderr is logged line by line (base/log.h), so on this
+// process's stderr; from its first answer on, since what never answers may be any program.
 #ifndef STABLEAA_ENV_GYMNASIUM_WORKER_PROCESS_H_
 #define STABLEAA_ENV_GYMNASIUM_WORKER_PROCESS_H_
 
@@ -32,8 +35,10 @@ class WorkerProcess {
     int shared_memory = -1;       // a descriptor the child gets a copy of
   };
 
-  // BadInput if there is no such program.
+  // WorkFailed if there is no such program.
   explicit WorkerProcess(Options options);
+  // Kills it.
+  ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
@@ -46,13 +51,16 @@ class WorkerProcess {
   std::string ReceiveLine();
 
   void set_timeout_seconds(double seconds) { options_.timeout_seconds = seconds; }
+  // Whether a call has thrown WorkFailed.
+  bool has_failed() const { return !failure_.empty(); }
   pid_t pid() const { return child_->pid(); }
 
  private:
   void Start();
   // At least one byte from the worker, as many as fit.
   std::size_t Receive(std::span<char> into);
-  void KeepWords();
+  void ReadWords();
+  void LogWords();
   [[noreturn]] void FailBecauseDead();
   [[noreturn]] void FailBecauseSilent();
   [[noreturn]] void Fail(const std::string& what);
@@ -63,7 +71,9 @@ class WorkerProcess {
   Descriptor lifeline_;     // the writing end of the child's pipe
   Descriptor words_;        // what the child writes to stdout and stderr
   std::string last_words_;  // the end of it
-  std::string failure_;     // empty while all is well
+  std::string unlogged_;    // of it, what is not logged yet
+  bool has_answered_ = false;
+  std::string failure_;  // empty while all is well
 };
 
 }  // namespace stableaa

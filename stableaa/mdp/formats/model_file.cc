@@ -52,8 +52,13 @@ const Format& FormatOf(const fs::path& path) {
     if (format.ending == ending) return format;
     endings += fmt::format("{}{}", endings.empty() ? "" : ", ", format.ending);
   }
-  throw BadInput(
-      fmt::format("{}: expected a model file with one of the endings {}", path.string(), endings));
+  std::error_code error;
+  const bool pipe = fs::is_fifo(path, error) || fs::is_character_file(path, error);
+  throw BadInput(fmt::format("{}: expected a model file with one of the endings {}{}",
+                             path.string(), endings,
+                             pipe ? "; a pipe needs one too, to tell the format: give it a name "
+                                    "with mkfifo or a link (ln -s /dev/stdin model.csv)"
+                                  : ""));
 }
 
 // Looks into regular files only: what is read from a pipe is gone.

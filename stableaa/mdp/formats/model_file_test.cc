@@ -112,6 +112,25 @@ TEST(ModelFile, MissingFilesDirectoriesAndEmptyFilesAreBadInput) {
   }
 }
 
+// As /dev/stdin and the shell's <(...) do.
+TEST(ModelFile, APipeWithoutAnEndingIsRefusedWithAWayOut) {
+  const ScratchDirectory directory;
+  const auto pipe = directory / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string message = BadInputOf([&] { ReadModel(pipe); });
+  EXPECT_NE(message.find("a pipe needs one too"), std::string::npos) << message;
+  EXPECT_NE(message.find("ln -s /dev/stdin model.csv"), std::string::npos) << message;
+
+  // Which works.
+  const auto link = directory / "link.csv";
+  std::filesystem::create_symlink(pipe, link);
+  WriteModel(EvenModel(), directory / "m.csv");
+  std::thread writer([&] { WriteText(pipe, ReadText(directory / "m.csv")); });
+  const Model model = ReadModel(link).model;
+  writer.join();
+  EXPECT_TRUE(model.WithDiscount(0.9) == EvenModel());
+}
+
 TEST(ModelFile, AModelMayComeThroughAPipe) {
   const ScratchDirectory directory;
   for (const std::string ending : {".csv", ".mdp", ".npz", ".bin"}) {

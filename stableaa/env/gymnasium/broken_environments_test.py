@@ -1,0 +1,3 @@
+"""Cannot be imported, for the tests of the bridge."""
+
+import no_such_package  # noqa: F401
