@@ -154,6 +154,10 @@ std::string GnuplotSvg(const GnuplotPicture& picture) {
   std::string svg = Drawn(picture, "svg dynamic",
                           fmt::format("{}, {}", picture.width, picture.height), 1, kFontSize);
   CheckDrawn(svg.find(kSvgEnd) != std::string::npos);
+  // XML forbids ]]> in text, and gnuplot escapes only the other two brackets of markup.
+  for (std::size_t at = 0; (at = svg.find("]]>", at)) != std::string::npos;) {
+    svg.replace(at, 3, "]]&gt;");
+  }
   return svg;
 }
 

@@ -62,6 +62,13 @@ TEST_F(Gnuplot, TextCannotEndItsLine) {
   EXPECT_EQ(Printed("\u009b1m \u202e. \xff."), " 1m  . ?.\n");
 }
 
+TEST_F(Gnuplot, AnSvgIsXmlWhateverItsText) {
+  const std::string svg =
+      GnuplotSvg({.script = "plot x title " + GnuplotQuoted("a <b> & c]]]>]]>") + "\n"});
+  EXPECT_NE(svg.find("a &lt;b> &amp; c]]]&gt;]]&gt;"), std::string::npos) << svg;
+  EXPECT_EQ(svg.find("]]>"), std::string::npos);
+}
+
 TEST_F(Gnuplot, SaysWhatIsWrongWithAScript) {
   try {
     RunGnuplot("plot nonsense(x)\n");
