@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <ranges>
 #include <span>
 #include <utility>
 
@@ -70,7 +69,7 @@ class OneComponentTest {
     };
     for (const std::uint32_t state : order) visit(state);
     if (count == model_.states()) return true;
-    for (const std::uint32_t state : std::views::reverse(order)) visit(state);
+    std::for_each(order.rbegin(), order.rend(), visit);
     return count == model_.states();
   }
 
