@@ -124,9 +124,10 @@ struct SolveOptions {
   // Called after each sweep; false ends the solve as a limit does. `stop` is asked between, more
   // often, and true has the same effect.
   //
-  // Watching takes time but changes nothing else: the result has the same bits with on_step and
-  // without. gs, ipi and pi, whose own sweeps prove no bounds, make a plain backup for it every 25
-  // iterations; these are counted in `watch_backups` and nowhere else.
+  // Watching takes time, of which max_seconds is aware, but changes nothing else: the result has
+  // the same bits with on_step and without. gs, ipi and pi, whose own sweeps prove no bounds, make
+  // a plain backup for it every 25 iterations; these are counted in `watch_backups` and nowhere
+  // else.
   std::function<bool(const SolveStep&)> on_step = {};
   std::function<bool()> stop = {};
 
