@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "stableaa/base/binary_io.h"
+#include "stableaa/base/interrupt.h"
 #include "stableaa/base/open_file.h"
 
 namespace stableaa {
@@ -78,6 +79,19 @@ bool SyncToDisk(const Descriptor& file) {
 Error CannotRead(const fs::path& path) {
   const int reason = errno;  // before formatting can change it
   return SystemError(fmt::format("cannot read {}", path.string()), reason);
+}
+
+// Not open, with errno, if it cannot be. Waits for the reader of a named pipe, but not beyond
+// Ctrl-C: a handler that only remembers the signal would let open() wait on.
+Descriptor OpenSpecialFile(const fs::path& path, bool is_pipe) {
+  constexpr int kMicrosecondsBetweenTries = 10'000;
+  for (;;) {
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (file.is_open()) ::fcntl(file.get(), F_SETFL, 0);  // writes wait as usual
+    if (file.is_open() || errno != ENXIO || !is_pipe) return file;
+    if (InterruptRequested()) throw WorkFailed("interrupted");
+    ::usleep(kMicrosecondsBetweenTries);
+  }
 }
 
 // Fills `out` as far as the file reaches; returns the number of bytes.
@@ -218,20 +232,26 @@ void CheckLength(const Header& header, uint64_t file_bytes, const fs::path& path
 
 }  // namespace
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
+AtomicFile::AtomicFile(fs::path path, Target target) : path_(std::move(path)) {
   struct stat status = {};
-  const bool exists = ::stat(path_.c_str(), &status) == 0;
+  const bool is_own = target == Target::kOwnFile;
+  const bool exists =
+      (is_own ? ::lstat(path_.c_str(), &status) : ::stat(path_.c_str(), &status)) == 0;
   if (!exists && errno != ENOENT && errno != ENOTDIR) throw Refused();
   if (exists && S_ISDIR(status.st_mode)) {
     throw WorkFailed(fmt::format("cannot write {}: it is a directory", path_.string()));
   }
-  const fs::path target = FollowLinks(path_);
-  if (const std::optional<int> own = OwnDescriptor(target)) {
+  if (is_own && exists && !S_ISREG(status.st_mode)) {
+    throw WorkFailed(fmt::format("cannot write {}: it is {}, expected a regular file",
+                                 path_.string(), S_ISLNK(status.st_mode) ? "a link" : "no file"));
+  }
+  const fs::path place = FollowLinks(path_);
+  if (const std::optional<int> own = OwnDescriptor(place)) {
     file_ = Descriptor(::fcntl(*own, F_DUPFD_CLOEXEC, 0));
   } else if (exists && !S_ISREG(status.st_mode)) {
-    file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+    file_ = OpenSpecialFile(path_, S_ISFIFO(status.st_mode));
   } else {
-    OpenTemporary(target);
+    OpenTemporary(place);
   }
   if (!file_.is_open()) throw Refused();
   buffer_.reserve(kBufferBytes);
@@ -423,7 +443,7 @@ std::vector<std::byte> PeekCheckedFile(const fs::path& path, std::string_view ki
 }
 
 void WriteTextFile(const fs::path& path, std::string_view text) {
-  AtomicFile file(path);
+  AtomicFile file(path, AtomicFile::Target::kOwnFile);
   file.Write(text);
   file.Commit();
 }

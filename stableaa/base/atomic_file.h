@@ -41,8 +41,15 @@ namespace stableaa {
 // different paths may be used at once.
 class AtomicFile {
  public:
+  enum class Target {
+    kUsersFile,  // what a user has named, as above
+    // A file of the program's own, in a directory of its own: WorkFailed if something else than a
+    // regular file is there. Nobody reads a pipe there, and a link may lead anywhere.
+    kOwnFile,
+  };
+
   // Opens the temporary, so that a path that cannot be written to is an error before any work.
-  explicit AtomicFile(std::filesystem::path path);
+  explicit AtomicFile(std::filesystem::path path, Target target = Target::kUsersFile);
 
   // Without Commit the temporary is removed and the former file stays.
   ~AtomicFile();
@@ -107,7 +114,7 @@ CheckedFile ReadCheckedFile(const std::filesystem::path& path, std::string_view 
 std::vector<std::byte> PeekCheckedFile(const std::filesystem::path& path, std::string_view kind,
                                        uint32_t max_version, size_t bytes);
 
-// Writes the file atomically, as AtomicFile does.
+// Writes a file of the program's own atomically, as AtomicFile does.
 void WriteTextFile(const std::filesystem::path& path, std::string_view text);
 
 // All of what a user has named, a file or a pipe, for which it waits. Throws BadInput if it is

@@ -20,6 +20,7 @@
 
 #include "stableaa/base/binary_io.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/interrupt.h"
 #include "stableaa/base/random.h"
 
 namespace stableaa {
@@ -268,6 +269,32 @@ TEST_F(AtomicFileTest, WritesIntoANamedPipe) {
   reader.join();
   EXPECT_EQ(received, "through");
   EXPECT_TRUE(fs::is_fifo(Path("pipe")));
+}
+
+TEST_F(AtomicFileTest, AFileOfTheProgramsOwnIsNeitherAPipeNorALink) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  WriteText(Path("elsewhere"), "kept");
+  fs::create_symlink("elsewhere", Path("link"));
+  fs::create_symlink("nowhere", Path("broken"));
+  EXPECT_EQ(MessageOf(kWorkFailed, [&] { WriteTextFile(Path("pipe"), "x"); }),
+            "cannot write pipe: it is no file, expected a regular file");
+  for (const std::string name : {"link", "broken"}) {
+    EXPECT_EQ(MessageOf(kWorkFailed, [&] { WriteTextFile(Path(name), "x"); }),
+              "cannot write " + name + ": it is a link, expected a regular file");
+  }
+  EXPECT_EQ(ReadText(Path("elsewhere")), "kept");
+  EXPECT_FALSE(fs::exists(Path("nowhere")));
+}
+
+TEST_F(AtomicFileTest, WaitsForTheReaderOfAPipeUntilCtrlC) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  const InterruptGuard guard;
+  std::thread user([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::raise(SIGTERM);
+  });
+  EXPECT_EQ(MessageOf(kWorkFailed, [&] { AtomicFile file(Path("pipe")); }), "interrupted");
+  user.join();
 }
 
 // As in `program --out /dev/stdout > file`: in turn with what else goes to that descriptor.

@@ -100,14 +100,6 @@ bool IsInteger(const TomlValue& value) {
          std::holds_alternative<std::uint64_t>(value.is) || IsHugeInteger(value);
 }
 
-// 1e5 is a real of TOML, but no less a whole number.
-TomlValue WholeRealToInteger(const TomlValue& value) {
-  const double* real = std::get_if<double>(&value.is);
-  const bool whole =
-      real != nullptr && std::abs(*real) < kInexactReals && *real == std::trunc(*real);
-  return whole ? TomlValue{static_cast<std::int64_t>(*real)} : value;
-}
-
 template <typename Integer>
 std::optional<Integer> IntegerWithin(const TomlValue& value, Integer low, Integer high) {
   std::optional<Integer> within;

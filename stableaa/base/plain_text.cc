@@ -37,6 +37,18 @@ std::string TakeShown(std::string_view& text) {
 
 }  // namespace
 
+std::string ShellWord(std::string_view text) {
+  const auto is_harmless = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./:=+,@%").find(c) != std::string_view::npos;
+  };
+  const std::string plain = PlainText(text);
+  if (!plain.empty() && std::ranges::all_of(plain, is_harmless)) return plain;
+  std::string word = "'";
+  for (const char c : plain) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + '\'';
+}
+
 bool IsControl(std::string_view text) {
   const std::size_t length = Utf8Length(text);
   return length > 0 && IsControlCode(CodePoint(text, length));

@@ -16,6 +16,10 @@ std::string PlainText(std::string_view text);
 // The same, at most about `limit` bytes, then "...".
 std::string Shorten(std::string_view text, std::size_t limit = 60);
 
+// Plain text as one word of a command that a user may paste into a shell: in single quotes unless
+// it needs none.
+std::string ShellWord(std::string_view text);
+
 // True if `text`, not empty, starts with a character that moves a cursor, begins an escape
 // sequence, ends a line or turns the direction of what follows: U+0000 to U+001F, DEL and the C1
 // controls U+0080 to U+009F; the separators U+2028 and U+2029; the marks, embeddings, overrides

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -63,6 +64,21 @@ TEST(PlainText, KeepsTheMeaningOfJson) {
   const std::string dumped = nlohmann::json{{"key", text}}.dump();
   EXPECT_NE(PlainText(dumped), dumped);
   EXPECT_EQ(nlohmann::json::parse(PlainText(dumped))["key"], text);
+}
+
+TEST(ShellWord, IsOneWordForAShell) {
+  for (const std::string text :
+       {"", "a", "it's", "x; touch y; #", "$(date) `date` \\ \"", "a b*?~"}) {
+    const std::string command = "printf %s " + ShellWord(text);
+    std::FILE* const shell = ::popen(command.c_str(), "r");
+    ASSERT_NE(shell, nullptr);
+    std::string printed;
+    for (int c = 0; (c = std::fgetc(shell)) != EOF;) printed += static_cast<char>(c);
+    EXPECT_EQ(::pclose(shell), 0);
+    EXPECT_EQ(printed, text);
+  }
+  EXPECT_EQ(ShellWord("runs/a-b_1.x:Y-v0"), "runs/a-b_1.x:Y-v0");
+  EXPECT_EQ(ShellWord("\x1b]0;"), "'\\u001B]0;'");
 }
 
 TEST(Shorten, CutsBehindItsLimitAndIsPlain) {

@@ -269,6 +269,13 @@ struct LiteralOf {
 
 }  // namespace
 
+TomlValue WholeRealToInteger(const TomlValue& value) {
+  const double* real = std::get_if<double>(&value.is);
+  const bool whole =
+      real != nullptr && std::abs(*real) < kInexactReals && *real == std::trunc(*real);
+  return whole ? TomlValue{static_cast<std::int64_t>(*real)} : value;
+}
+
 std::vector<TomlEntry> ReadToml(std::string_view text, const std::string& name) {
   OutlineCheck(text, name).Run();
   std::vector<TomlEntry> entries;

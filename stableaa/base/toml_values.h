@@ -40,6 +40,10 @@ struct TomlEntry {
   std::uint32_t line = 0;
 };
 
+// 1e5 is a real of TOML, but no less a whole number: an integer for a real that is one and below
+// kInexactReals, else the value.
+TomlValue WholeRealToInteger(const TomlValue& value);
+
 // The entries in the order of their lines. Throws BadInput: "my.toml:3:7: <reason>".
 std::vector<TomlEntry> ReadToml(std::string_view text, const std::string& name);
 

@@ -161,9 +161,10 @@ class SuiteReader {
       file_.preset = Text(key, value);
       CheckPreset(file_.preset);
     } else if (key == "seeds") {
-      file_.seeds = Seeds(value);
+      file_.seeds = Seeds(WholeRealToInteger(value));
     } else if (key == "threads") {
-      const auto* threads = std::get_if<std::int64_t>(&value.is);
+      const TomlValue number = WholeRealToInteger(value);
+      const auto* threads = std::get_if<std::int64_t>(&number.is);
       if (threads == nullptr || *threads < 1 || *threads > kMaxThreads) {
         RefuseType(key, fmt::format("an integer in [1, {}]", kMaxThreads), value);
       }
@@ -206,7 +207,7 @@ class SuiteReader {
     std::vector<std::uint64_t> seeds;
     if (const auto* list = std::get_if<TomlValue::List>(&value.is)) {
       if (list->empty()) Refuse("seeds: expected at least one, found none");
-      for (const TomlValue& seed : *list) seeds.push_back(Seed(seed));
+      for (const TomlValue& seed : *list) seeds.push_back(Seed(WholeRealToInteger(seed)));
     } else {
       const auto* count = std::get_if<std::int64_t>(&value.is);
       const auto limit = static_cast<std::int64_t>(kMaxSuiteRuns);

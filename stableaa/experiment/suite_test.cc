@@ -138,6 +138,13 @@ TEST(Suite, SeedsHave64Bits) {
   EXPECT_EQ(suite.runs[2].name, "minatar-breakout-stable-aa-18446744073709551615");
 }
 
+TEST(Suite, WholeNumbersMayHaveAnExponent) {
+  EXPECT_EQ(ParseSuite("seeds = [1e1, 2]", "my.toml").seeds, (std::vector<std::uint64_t>{10, 2}));
+  const Suite suite = ParseSuite("seeds = 2e0\nthreads = 1e0\nstop.steps = 1e3", "my.toml");
+  EXPECT_EQ(suite.seeds, (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_EQ(suite.runs[0].options.train.steps, 1000);
+}
+
 TEST(Suite, LaterSourcesWin) {
   const Suite suite = ParseSuite(R"(
 preset = "raa"
