@@ -135,6 +135,26 @@ TEST_F(ForeignCodeCommand, OfARunsConfigurationIsRefused) {
   EXPECT_FALSE(HasRun());
 }
 
+TEST_F(ForeignCodeCommand, IsNamedSoThatAShellTakesItAsOneWord) {
+  MakeRun("gymnasium/CartPole-v1", "./python; touch it's");
+  ExpectRefused({"eval", "run"},
+                {R"(name it yourself: --set 'env.python=./python; touch it'\''s')"});
+}
+
+// A Python takes its packages from beside the path that it is started by.
+TEST_F(FullForeignCodeCommand, ALinkToTheUsualInterpreterIsAnotherOne) {
+  if (!HasPython()) GTEST_SKIP() << "scripts/atari makes a Python with Gymnasium";
+  const fs::path bin = fs::path(kPython).parent_path();
+  fs::create_directory_symlink(bin, Path("link"));
+  for (const fs::path& python : {fs::path("link/python3"), Path("link/python3"),
+                                 Path("link") / ".." / "bin/python3", bin / "../bin/python3"}) {
+    MakeRun("gymnasium/CartPole-v1", python.string());
+    ExpectRefused({"eval", "run"}, {"the interpreter '" + python.string()});
+  }
+  MakeRun("gymnasium/CartPole-v1", kPython);
+  EXPECT_EQ(Program({"eval", "run", "--episodes", "1"}).exit_code, 0);
+}
+
 TEST_F(FullForeignCodeCommand, ThatTheUserNamesOrTrustsRuns) {
   if (!HasPython()) GTEST_SKIP() << "scripts/atari makes a Python with Gymnasium";
   const std::string python = fmt::format("env.python={}", kPython);

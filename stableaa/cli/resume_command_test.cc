@@ -226,6 +226,22 @@ TEST_F(ResumeCommand, AStoppedRunMakesNoEvaluationAndForgetsThatOfItsFormerEnd) 
   EXPECT_FALSE(fs::exists(best));
 }
 
+// It had thrown its evaluation away by then, and is not complete without.
+TEST_F(ResumeCommand, ARunThatIsKilledAfterItsFormerEndCanGoBackThere) {
+  const Arguments flags = Flags(250, Path("run")) + Sets({"eval.interval_steps=1000000000",
+                                                          "checkpoint.interval_steps=1000000000"});
+  ASSERT_EQ(Train(flags).exit_code, 0);
+  fs::copy(Path("run"), Path("straight"), fs::copy_options::recursive);
+  ProgramAtWork training({"train", "--resume", Path("run"), "--steps", "100000000"});
+  ASSERT_TRUE(training.Until([&] { return Table(folder_ / "run" / "metrics.csv").rows() > 8; }));
+  training.Signal(SIGKILL);
+  training.Wait();
+  EXPECT_TRUE(Evaluations(Path("run")).empty());
+  Resume(Path("run"), {"--steps", "250"});
+  ExpectSameResults(Path("run"), Path("straight"));
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "weights/best.safetensors"));
+}
+
 TEST_F(ResumeCommand, TheEvaluationOfTheEndCanBeEnough) {
   const Outcome outcome = Train(Flags(250, Path("run")) + Arguments{"--until-return", "5"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -34,11 +34,11 @@ class FullRunFiles : public testing::Test {
     fs::remove_all(run);
     fs::copy(Path("original"), run, fs::copy_options::recursive);
     const fs::path place = fs::path(run) / file;
-    EXPECT_TRUE(fs::exists(place)) << place;
     fs::remove_all(place);
     if (what == "pipe") {
       EXPECT_EQ(::mkfifo(place.c_str(), 0600), 0) << place;
     }
+    if (what == "link") fs::create_symlink(Path("elsewhere"), place);
     if (what == "zero") fs::create_symlink("/dev/zero", place);
     if (what == "loop") fs::create_symlink(place.filename(), place);
     if (what == "directory") fs::create_directory(place);
@@ -76,6 +76,46 @@ TEST_F(FullRunFiles, ThatAreNoFilesEndAResume) {
       ExpectRefused(RunWithin(30, {"train", "--resume", RunWith(file, what), "--steps", "400"}),
                     fs::path(file).filename().string());
     }
+  }
+}
+
+// It would write there when it goes on.
+TEST_F(FullRunFiles, ThatAreNoFilesAreNotWritten) {
+  std::ofstream(Path("elsewhere")) << "kept";
+  for (const std::string file : {"weights/latest.safetensors", "weights/best.safetensors",
+                                 "checkpoint/segment-00000099.bin", "diverged.npz"}) {
+    for (const std::string what : {"pipe", "link"}) {
+      SCOPED_TRACE(file + " " + what);
+      ExpectRefused(RunWithin(30, {"train", "--resume", RunWith(file, what), "--steps", "400"}),
+                    fs::path(file).filename().string());
+    }
+  }
+  std::ifstream kept(Path("elsewhere"));
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(kept), {}), "kept");
+}
+
+TEST_F(FullRunFiles, PipesAmongOtherOutputsAreErrors) {
+  std::ofstream(Path("suite.toml"))
+      << "env = \"classic/cartpole\"\npreset = \"dqn\"\nseeds = [1]\n[stop]\nsteps = 100\n";
+  struct Case {
+    Arguments command;  // the directory comes behind
+    std::string pipe;
+    int exit_code = 1;
+  };
+  for (const Case& c :
+       {Case{{"sweep", Path("suite.toml"), "--out"}, "sweep.json", 0},  // it goes on without
+        {{"sweep", Path("suite.toml"), "--out"}, "suite.toml"},
+        {{"report", Path("original"), "--out"}, "tables/runs.csv"},
+        {{"theory", "prop1", "--trials", "1", "--figures"}, "boltzmann.svg"}}) {
+    SCOPED_TRACE(c.command.front() + " " + c.pipe);
+    const fs::path out = Path("out");
+    fs::remove_all(out);
+    fs::create_directories((out / c.pipe).parent_path());
+    ASSERT_EQ(::mkfifo((out / c.pipe).c_str(), 0600), 0);
+    const Outcome outcome = RunWithin(60, c.command + Arguments{out.string()});
+    EXPECT_EQ(outcome.exit_code, c.exit_code) << outcome.err;
+    EXPECT_NE(outcome.err.find(fs::path(c.pipe).filename().string()), std::string::npos)
+        << outcome.err;
   }
 }
 

@@ -174,14 +174,6 @@ MinatarEnvironmentOptions ToMinatar(const EnvironmentOptions& options) {
   return minatar;
 }
 
-// A spelling that the file of a program has in common with others that lead to the same folder. The
-// file itself may be a link that matters: a Python takes its packages from beside the link.
-std::filesystem::path InItsFolder(const std::filesystem::path& program) {
-  std::error_code error;
-  const auto folder = std::filesystem::canonical(program.parent_path(), error);
-  return error ? program : folder / program.filename();
-}
-
 }  // namespace
 
 void Describe(Config& config, EnvironmentOptions& options) {
@@ -277,7 +269,12 @@ bool IsDefaultPython(const std::string& configured) {
   const auto is_path = [](const std::string& program) { return program.find('/') != program.npos; };
   // A name without a slash is looked for in PATH, not in this folder.
   if (!is_path(usual) || !is_path(python)) return python == usual;
-  return InItsFolder(python) == InItsFolder(usual);
+  // By its spelling: a Python takes its packages from beside the path that it is started by, so
+  // that links to it, or to its folder, are other Pythons.
+  std::error_code error;
+  const auto path = std::filesystem::absolute(python, error);
+  const bool goes_up = std::ranges::find(path, "..") != path.end();
+  return !error && !goes_up && path.lexically_normal() == usual;
 }
 
 std::vector<EnvironmentListing> ListEnvironments() {

@@ -6,9 +6,12 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <system_error>
+#include <vector>
 
 #include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/plain_text.h"
 
 namespace stableaa {
 namespace fs = std::filesystem;
@@ -34,11 +37,32 @@ void RequireUnused(const fs::path& name) {
   if (!fs::exists(status)) return;
   if (fs::exists(name / "config.toml", error)) {
     throw BadInput(fmt::format(
-        "{} holds a run already; go on with 'stableaa train --resume {}', or choose another --out",
-        ShownPath(name), ShownPath(name)));
+        "{} holds a run already; choose another --out, or go on with: stableaa train --resume {}",
+        ShownPath(name), ShellWord(name.string())));
   }
   if (!fs::is_directory(status) || !fs::is_empty(name, error)) {
     throw BadInput(fmt::format("{} exists already; choose another --out", ShownPath(name)));
+  }
+}
+
+// What is written there when the run goes on. A pipe would keep it waiting, and a link may lead
+// anywhere: the directory may come from somebody else.
+void RequireRegularFiles(const RunDirectory& directory) {
+  std::vector<fs::path> files = {directory.config(), directory.path() / "diverged.npz"};
+  for (const fs::path& folder : {directory.weights(), directory.checkpoint()}) {
+    std::error_code error;  // a folder that is missing is told of where it is read
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+      files.push_back(entry.path());
+    }
+  }
+  for (const fs::path& file : files) {
+    std::error_code error;
+    const fs::file_status status = fs::symlink_status(file, error);
+    if (!fs::exists(status) || fs::is_regular_file(status)) continue;
+    throw BadInput(fmt::format("{} is {}, expected a regular file", ShownPath(file),
+                               fs::is_symlink(status)     ? "a link"
+                               : fs::is_directory(status) ? "a directory"
+                                                          : "no file"));
   }
 }
 
@@ -91,7 +115,9 @@ RunDirectory RunDirectory::Open(const fs::path& path) {
   }
   Descriptor lock = OpenDirectory(name);
   if (!TryLock(lock)) throw WorkFailed(fmt::format("another process trains {}", ShownPath(name)));
-  return {name, name, std::move(lock)};
+  RunDirectory directory(name, name, std::move(lock));
+  RequireRegularFiles(directory);
+  return directory;
 }
 
 RunDirectory::~RunDirectory() {

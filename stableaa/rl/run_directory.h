@@ -28,7 +28,8 @@ class RunDirectory {
   // A new one, under its temporary name until Publish. BadInput if `path` exists and is not an
   // empty directory.
   static RunDirectory Create(const std::filesystem::path& path);
-  // One that exists. BadInput if it holds no run, WorkFailed if another process has it.
+  // One that exists. BadInput if it holds no run, or something else than regular files where it
+  // writes its own; WorkFailed if another process has it.
   static RunDirectory Open(const std::filesystem::path& path);
 
   RunDirectory(RunDirectory&&) = default;

@@ -80,8 +80,10 @@ ForeignCode CodeOfFiles(const SavedAgentSource& source, const RunOptions& option
 
 std::string HowToTrust(const ForeignCode& code, const RunOptions& options) {
   std::vector<std::string> named;
-  if (code.module) named.push_back(fmt::format("--env {}", options.train.env));
-  if (code.python) named.push_back(fmt::format("--set env.python={}", Shorten(*code.python, 200)));
+  if (code.module) named.push_back(fmt::format("--env {}", ShellWord(options.train.env)));
+  if (code.python) {
+    named.push_back(fmt::format("--set {}", ShellWord("env.python=" + *code.python)));
+  }
   return fmt::format("to run it, add --trust, or name it yourself: {}", fmt::join(named, " "));
 }
 
@@ -97,10 +99,8 @@ RunOptions FindOptions(const SavedAgentSource& source, const WeightsMetadata& me
   if (!is_run) LoadPreset(config, EnvironmentOfFile(source, metadata), "");
   for (const std::string& setting : source.settings) {
     if (!setting.starts_with("eval.") && !setting.starts_with("env.")) {
-      throw BadInput(
-          fmt::format("--set {}: expected a key eval.* or env.*; the others are about "
-                      "training",
-                      Shorten(setting)));
+      throw BadInput(fmt::format(
+          "{}: expected a key eval.* or env.*; the others are about training", Shorten(setting)));
     }
     config.Set(setting);
   }
@@ -124,7 +124,8 @@ std::string InputText(const InputSpec& input) {
 EnvironmentOptions EvaluationEnvironment(const RunOptions& options) {
   using ActionSet = EnvironmentOptions::ActionSet;
   EnvironmentOptions env = options.env;
-  if (!options.eval.protocol || *options.eval.protocol == env.protocol) return env;
+  const bool is_atari = options.train.env.starts_with("atari/");
+  if (!is_atari || !options.eval.protocol || *options.eval.protocol == env.protocol) return env;
   if (env.actions == ActionSet::kUsual) {
     const bool all = env.protocol == EnvironmentOptions::Protocol::kMachado;
     env.actions = all ? ActionSet::kFull : ActionSet::kMinimal;

@@ -15,6 +15,7 @@
 #include "stableaa/base/error.h"
 #include "stableaa/base/log.h"
 #include "stableaa/base/machine.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/base/stopwatch.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/safetensors.h"
@@ -105,6 +106,16 @@ CheckpointHead ReadHead(ByteReader& in, const RunOptions& options, std::uint32_t
                              head.step, head.evaluated_step));
 }
 
+// Before its row and weights go: a run that is killed then must not pass for complete.
+void ForgetEndEvaluation(const RunDirectory& directory, std::vector<std::byte> checkpoint,
+                         CheckpointHead head) {
+  head.evaluated_step = 0;
+  ByteWriter written;
+  head.Write(written);
+  std::ranges::copy(written.bytes(), checkpoint.begin());
+  WriteCheckedFile(directory.state(), kCheckpointKind, kCheckpointVersion, checkpoint);
+}
+
 // Rows of metrics.csv: one per train.log_interval_steps and per evaluation, one for both.
 std::uint64_t MetricRows(const RunOptions& options, std::int64_t logged_step,
                          std::int64_t evaluated_step) {
@@ -178,7 +189,7 @@ std::unique_ptr<Trainer> Trainer::Resume(const std::filesystem::path& path,
   if (!changes.trust) {
     RefuseForeignCode(
         ForeignCodeOf(options), directory.config(),
-        fmt::format("to run it: stableaa train --resume {} --trust", ShownPath(path)));
+        fmt::format("to run it: stableaa train --resume {} --trust", ShellWord(path.string())));
   }
   std::unique_ptr<Environment> environment = MakeTrainingEnvironment(options);
   const RunMemory memory(options, environment->spec());
@@ -187,8 +198,10 @@ std::unique_ptr<Trainer> Trainer::Resume(const std::filesystem::path& path,
       new Trainer(std::move(directory), options, std::move(environment)));
   const RunLogs::Rows logged = trainer->LoadCheckpoint(in, head);
   memory.Log();
-  // Nothing is changed before here. First what is to be done: else a kill could leave a run that
-  // passes for complete without the evaluation of its end.
+  // Nothing is changed before here.
+  if (IsEndEvaluation(options, head.evaluated_step)) {
+    ForgetEndEvaluation(trainer->directory_, checkpoint, head);
+  }
   if (const std::string config = ToToml(options); config != former) {
     WriteTextFile(trainer->directory_.config(), config);
   }
@@ -339,8 +352,9 @@ void Trainer::Remember(std::int32_t action) {
   const bool truncated = environment_->truncated()[0] != 0;
   const bool ended = environment_->ended(0);
   if (!(std::abs(reward) <= static_cast<double>(std::numeric_limits<float>::max()))) {
-    throw WorkFailed(fmt::format("{} gave a reward of {} in step {}; expected a finite number",
-                                 options_.train.env, reward, step_));
+    throw WorkFailed(fmt::format(
+        "{} gave a reward of {} in step {}; expected a number of at most 3.4e38 in magnitude",
+        options_.train.env, reward, step_));
   }
   const double learnt =
       options_.train.clip_rewards ? static_cast<double>((reward > 0) - (reward < 0)) : reward;

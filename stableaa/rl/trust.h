@@ -27,7 +27,7 @@ struct ForeignCode {
 ForeignCode ForeignCodeOf(const RunOptions& options);
 
 // BadInput if there is any, which only `file` names: "runs/a/config.toml names the Python module
-// 'my_envs', and a file is not trusted with that; " and `remedy`.
+// 'my_envs', whose code is not run because a file says so; " and `remedy`.
 void RefuseForeignCode(const ForeignCode& code, const std::filesystem::path& file,
                        const std::string& remedy);
 
