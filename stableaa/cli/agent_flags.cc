@@ -11,37 +11,54 @@
 #include "stableaa/cli/flag_checks.h"
 
 namespace stableaa {
+namespace {
 
-void AgentFlags::AddTo(CLI::App& command, const std::string& default_episodes) {
-  command.add_option("RUN", path, "Directory of a run, or a weights file")
+// As if nothing else had set any key: what the run has is not the user's doing here.
+void WarnOfIdleSettings(const std::vector<std::string>& settings, const std::string& env) {
+  RunOptions options;
+  Config config;
+  Describe(config, options);
+  const std::vector<ConfigKey> before = config.Keys();
+  for (const std::string& setting : settings) config.Set(setting);
+  options.train.env = env;
+  WarnOfIdleKeys(before, config, IdleKeys(options));
+}
+
+}  // namespace
+
+void AgentFlags::AddTo(CLI::App& added_to, const std::string& default_episodes,
+                       const KeyUse& uses) {
+  command = added_to.get_name();
+  use = uses;
+  added_to.add_option("RUN", path, "Directory of a run, or a weights file")
       ->required()
       ->type_name("DIR|FILE.safetensors");
-  command
+  added_to
       .add_option(
           "--env", env,
           "Environment (default: the run's, which its weights files name too; those of other "
           "programs need it, such as minatar/breakout)")
       ->type_name("ID");
-  command
+  added_to
       .add_option("--weights", weights,
                   "Which weights of the run: the newest, or those of the best evaluation "
                   "(default: latest)")
       ->check(CLI::IsMember({"latest", "best"}).description(""))
       ->type_name("latest|best");
-  command
+  added_to
       .add_option("--episodes", episodes,
                   fmt::format("Games, with all their lives (default: {})", default_episodes))
       ->transform(WholeBetween(1, 1'000'000))
       ->type_name("N in [1, 1000000]");
-  AddSeedFlag(command, &seed, "Seed of environment and agent (default: 1)");
-  command
+  AddSeedFlag(added_to, &seed, "Seed of environment and agent (default: 1)");
+  added_to
       .add_option("--set", settings,
                   "Value for a key of the run's configuration, such as eval.protocol=machado; may "
                   "be repeated")
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
-  AddTrustFlag(command, &trust);
+  AddTrustFlag(added_to, &trust);
 }
 
 SavedAgent AgentFlags::Load() const {
@@ -51,11 +68,16 @@ SavedAgent AgentFlags::Load() const {
     throw BadInput(
         fmt::format("--weights chooses among those of a run, and {} is a file", Shorten(path)));
   }
-  return SavedAgent({.path = path,
-                     .weights = weights == "best" ? Weights::kBest : Weights::kLatest,
-                     .env = env,
-                     .settings = settings,
-                     .trust = trust});
+  for (const std::string& setting : settings) {
+    RequireUse(ConfigSource::FromOverride(setting), command, use);
+  }
+  SavedAgent agent({.path = path,
+                    .weights = weights == "best" ? Weights::kBest : Weights::kLatest,
+                    .env = env,
+                    .settings = settings,
+                    .trust = trust});
+  WarnOfIdleSettings(settings, agent.options().train.env);
+  return agent;
 }
 
 }  // namespace stableaa

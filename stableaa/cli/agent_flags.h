@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "stableaa/cli/settings.h"
 #include "stableaa/rl/saved_agent.h"
 
 namespace CLI {
@@ -24,9 +25,13 @@ struct AgentFlags {
   std::uint64_t seed = 1;
   bool trust = false;
 
-  // `default_episodes`: how many without the flag.
-  void AddTo(CLI::App& command, const std::string& default_episodes);
+  std::string command;  // for messages
+  KeyUse use;
 
+  // `default_episodes`: how many without the flag. `uses`: which keys of a run --set may change.
+  void AddTo(CLI::App& added_to, const std::string& default_episodes, const KeyUse& uses);
+
+  // Warns of settings that the environment does not use.
   SavedAgent Load() const;
 };
 

@@ -155,6 +155,11 @@ RolloutSummary RolloutShowingProgress(const RolloutFlags& flags, Environment& en
 void RunRollout(const RolloutFlags& flags) {
   CheckEnding(flags.gif, "--gif", ".gif");
   CheckEnding(flags.video, "--video", ".mp4");
+  if (flags.trace) {
+    for (const auto& picture : {flags.gif, flags.video}) {
+      if (picture) RequireAnotherFile({"--trace", *flags.trace}, {{"a picture", *picture}});
+    }
+  }
   Settings settings;
   Config config;
   Describe(config, settings);

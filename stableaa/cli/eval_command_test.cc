@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "stableaa/base/descriptor.h"
@@ -159,6 +160,33 @@ TEST_F(EvalCommand, SettingsWinOverTheRun) {
   EXPECT_LE(cut["length_mean"], 5);
   // Asterix has as many channels and actions as Breakout.
   EXPECT_EQ(Eval({Run(), "--env", "minatar/asterix"})["env"], "minatar/asterix");
+}
+
+TEST_F(EvalCommand, NoSettingIsIgnoredSilently) {
+  for (const auto& [command, setting, words] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"eval", "eval.interval_steps=7", "'eval' has no use for eval.interval_steps"},
+           {"eval", "agent.eta=1", "'eval' has no use for agent.eta"},
+           {"play", "eval.episodes=3", "--episodes says how many games"},
+           {"play", "eval.parallel=4", "'play' has no use for eval.parallel"}}) {
+    Arguments arguments = {command, Run(), "--set", setting};
+    if (command == "play") arguments.insert(arguments.end(), {"--gif", Path("a.gif")});
+    const std::string message = ExpectError(Stableaa(arguments), 2);
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  }
+  const Outcome outcome =
+      Stableaa({"eval", Run(), "--set", "env.python=x", "--set", "eval.protocol=machado"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find("env.python (--set), eval.protocol (--set) have no effect: "
+                             "minatar/breakout does not use it"),
+            std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(EvalCommand, PlayWritesEachFileOnce) {
+  const std::string message =
+      ExpectError(Stableaa({"play", Run(), "--gif", Path("a.gif"), "--video", Path("./a.gif")}), 2);
+  EXPECT_NE(message.find("--video: --gif is"), std::string::npos) << message;
 }
 
 TEST_F(EvalCommand, TheTraceHasEveryStep) {

@@ -31,6 +31,17 @@ std::string LimitText(std::uint64_t limit) {
   return digits == '1' + std::string(zeros, '0') ? fmt::format("10^{}", zeros) : digits;
 }
 
+bool SameFile(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (std::filesystem::is_other(a, error)) return false;
+  const auto canonical = [&](const std::string& path) {
+    // A relative name of a file that is not there yet would stay as it is.
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  const std::filesystem::path first = canonical(a);
+  return (!error && first == canonical(b)) || std::filesystem::equivalent(a, b, error);
+}
+
 }  // namespace
 
 CLI::Validator WholeBetween(std::int64_t least, std::uint64_t most) {
@@ -62,6 +73,15 @@ void CheckEnding(const std::optional<std::string>& path, const std::string& flag
   if (path && !path->ends_with(ending)) {
     throw BadInput(fmt::format("{}: expected a path that ends in {}, found '{}'", flag, ending,
                                Shorten(*path)));
+  }
+}
+
+void RequireAnotherFile(const FlagAndPath& output, const std::vector<FlagAndPath>& taken) {
+  for (const FlagAndPath& other : taken) {
+    if (SameFile(output.second, other.second)) {
+      throw BadInput(
+          fmt::format("{}: {} is '{}', too", output.first, other.first, Shorten(output.second)));
+    }
   }
 }
 

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -25,6 +28,13 @@ void AddSeedFlag(CLI::App& command, std::uint64_t* seed, const std::string& mean
 // BadInput unless the path, if there is one, ends as it should: ".gif".
 void CheckEnding(const std::optional<std::string>& path, const std::string& flag,
                  const std::string& ending);
+
+// A flag, or what else names a file, and the path.
+using FlagAndPath = std::pair<std::string_view, std::string>;
+
+// BadInput if the output is one of the files that are taken. Devices and pipes may have several
+// purposes.
+void RequireAnotherFile(const FlagAndPath& output, const std::vector<FlagAndPath>& taken);
 
 // An error now rather than after the work if no file can be written at this path. Changes nothing;
 // looks only at directories and regular files, since opening a pipe would have effects.

@@ -93,7 +93,7 @@ class Scores {
 
 // The bar is gone when this returns.
 void Play(const PlayFlags& flags, const SavedAgent& agent, bool terminal, Environment& environment,
-          Screens& screens, Scores& scores) {
+          Screens& screens, Scores& scores, const InterruptGuard& interrupt) {
   using Mode = ProgressOptions::Mode;
   Progress progress({.label = environment.spec().id,
                      .unit = "steps",
@@ -101,7 +101,6 @@ void Play(const PlayFlags& flags, const SavedAgent& agent, bool terminal, Enviro
                      .mode = terminal ? Mode::kSilent : Mode::kAuto});
   const auto actor = agent.MakeActor(environment);
   std::int64_t left = flags.steps.value_or(std::numeric_limits<std::int64_t>::max());
-  const InterruptGuard interrupt;  // half a video goes away
   const auto show = [&](const EvaluationStep& step) {
     interrupt.ThrowIfRequested();
     screens.Show(step);
@@ -119,6 +118,8 @@ void Play(const PlayFlags& flags, const SavedAgent& agent, bool terminal, Enviro
 
 void RunPlay(const PlayFlags& flags) {
   CheckEnding(flags.gif, "--gif", ".gif");
+  if (flags.gif && flags.video)
+    RequireAnotherFile({"--video", *flags.video}, {{"--gif", *flags.gif}});
   const bool writes = flags.gif || flags.video;
   const bool terminal = flags.terminal || (!writes && ::isatty(STDOUT_FILENO) == 1);
   if (!terminal && !writes) {
@@ -128,9 +129,10 @@ void RunPlay(const PlayFlags& flags) {
   }
   const SavedAgent agent = flags.agent.Load();
   const auto environment = agent.MakeEnvironment(1, /*render=*/true);
+  const InterruptGuard interrupt;  // half a video goes away
   Screens screens(environment->spec(), flags, terminal);
   Scores scores;
-  Play(flags, agent, terminal, *environment, screens, scores);
+  Play(flags, agent, terminal, *environment, screens, scores, interrupt);
   screens.Finish();
   PrintPlain("{}, weights {}\n", environment->spec().id, agent.WeightsText());
   scores.Print();
@@ -142,7 +144,10 @@ void AddPlayCommand(CLI::App& program) {
   auto flags = std::make_shared<PlayFlags>();
   CLI::App* play =
       program.add_subcommand("play", "Watch a trained agent and the values it gives its actions");
-  flags->agent.AddTo(*play, "1");
+  flags->agent.AddTo(*play, "1",
+                     {.used = {"env.", "eval."},
+                      .except = {{{"eval.interval_steps", "eval.episodes", "eval.parallel"},
+                                  "--episodes says how many games are played, one by one"}}});
   play->add_option("--gif", flags->gif,
                    "Animated picture of all steps, with a bar for the value of each action (needs "
                    "ffmpeg)")

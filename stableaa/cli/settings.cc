@@ -145,6 +145,20 @@ void WarnOfIdleKeys(const std::vector<ConfigKey>& before, const Config& config,
   }
 }
 
+void SetByFlag(Config& config, const std::string& key, const std::string& value,
+               const std::string& flag) {
+  const auto find = [&] {
+    const std::vector<ConfigKey> keys = config.Keys();
+    return *std::ranges::find(keys, key, &ConfigKey::key);
+  };
+  const ConfigKey former = find();
+  config.Set(fmt::format("{}={}", key, value), flag);
+  if (former.origin == "--set" && former.value != find().value) {
+    throw BadInput(fmt::format("{} {} and --set {}={} contradict each other", flag, Shorten(value),
+                               key, Shorten(former.value)));
+  }
+}
+
 void SettingsFlags::AddTo(CLI::App& added_to, const KeyUse& uses) {
   command = NameOf(added_to);
   use = uses;
@@ -179,14 +193,22 @@ std::vector<ConfigKey> SettingsFlags::Apply(Config& config, const RunChoice& oth
     RequireUse(sources[i], command, is_file && use.takes_files_of_runs ? KeyUse::Runs() : use);
   }
   const std::string chosen_env = FirstOf(env, given.env, otherwise.env);
-  LoadPreset(config, chosen_env, FirstOf(preset, given.preset, otherwise.preset));
+  const std::string chosen_preset = FirstOf(preset, given.preset, otherwise.preset);
+  LoadPreset(config, chosen_env, chosen_preset);
   std::vector<ConfigKey> before = config.Keys();
   for (const ConfigSource& source : sources) config.Apply(source);
-  // Of the flag, or of the sources in its proper spelling.
+  // What was chosen, the environment in its proper spelling.
   if (!chosen_env.empty()) {
-    config.Set(fmt::format("train.env={}", NormalizedId(chosen_env)), "--env");
+    const std::string id = NormalizedId(chosen_env);
+    const bool same = given.env.empty() || NormalizedId(given.env) == id;
+    same ? config.Set(fmt::format("train.env={}", id), "--env")
+         : SetByFlag(config, "train.env", id, "--env");
   }
-  if (preset) config.Set(fmt::format("train.preset={}", *preset), "--preset");
+  if (preset) {
+    SetByFlag(config, "train.preset", *preset, "--preset");
+  } else if (!chosen_preset.empty()) {
+    config.Set(fmt::format("train.preset={}", chosen_preset), "--preset");
+  }
   return before;
 }
 

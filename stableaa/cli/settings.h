@@ -55,6 +55,11 @@ void RequireUse(const ConfigSource& source, const std::string& command, const Ke
 void WarnOfIdleKeys(const std::vector<ConfigKey>& before, const Config& config,
                     const std::vector<IdleKey>& idle);
 
+// `key`=`value` by a flag of its own, which wins over --config. BadInput if --set says something
+// else.
+void SetByFlag(Config& config, const std::string& key, const std::string& value,
+               const std::string& flag);
+
 // Environment and preset; empty: none.
 struct RunChoice {
   std::string env, preset;
@@ -73,9 +78,9 @@ struct SettingsFlags {
   void AddPresetTo(CLI::App& added_to);
 
   // Defaults < family of the environment < preset < --config < --set, in the order given. Where no
-  // flag names environment or preset, train.env and train.preset of --config and --set do, then
-  // `otherwise`; without any, families and presets are left out. Every source is read once: it may
-  // be a pipe. Returns the keys as they are without --config and --set.
+  // flag names environment or preset, train.env and train.preset of --config and --set do, unless
+  // they are empty, then `otherwise`; without any, families and presets are left out. Every source
+  // is read once: it may be a pipe. Returns the keys as they are without --config and --set.
   std::vector<ConfigKey> Apply(Config& config, const RunChoice& otherwise = {}) const;
   Settings Resolve(const RunChoice& otherwise = {}) const;
 };

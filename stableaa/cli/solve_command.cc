@@ -141,10 +141,13 @@ AcceleratorOptions ParseAccelerator(const SolveFlags& flags) {
     RequireUse(source, "solve", use);
     config.Apply(source);
   }
-  if (flags.memory) config.Set(fmt::format("anderson.memory={}", *flags.memory), "--memory");
-  if (flags.weights) config.Set(fmt::format("anderson.weights={}", *flags.weights), "--weights");
-  if (flags.eta) config.Set(fmt::format("anderson.eta={}", *flags.eta), "--eta");
-  if (flags.damping) config.Set(fmt::format("anderson.damping={}", *flags.damping), "--damping");
+  const auto set = [&config](const std::string& key, const auto& value, const std::string& flag) {
+    if (value) SetByFlag(config, key, fmt::format("{}", *value), flag);
+  };
+  set("anderson.memory", flags.memory, "--memory");
+  set("anderson.weights", flags.weights, "--weights");
+  set("anderson.eta", flags.eta, "--eta");
+  set("anderson.damping", flags.damping, "--damping");
   return options;
 }
 
@@ -207,20 +210,6 @@ Request ParseRequest(const SolveFlags& flags) {
 
 // ---- Files ----
 
-// Devices and pipes may have several purposes.
-bool SameFile(const std::string& a, const std::string& b) {
-  std::error_code error;
-  if (std::filesystem::is_other(a, error)) return false;
-  const auto canonical = [&](const std::string& path) {
-    // A relative name of a file that is not there yet would stay as it is.
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
-  };
-  const std::filesystem::path first = canonical(a);
-  return (!error && first == canonical(b)) || std::filesystem::equivalent(a, b, error);
-}
-
-using FlagAndPath = std::pair<std::string_view, std::string>;
-
 std::vector<FlagAndPath> OutputPaths(const SolveFlags& flags) {
   std::vector<FlagAndPath> paths;
   const auto add = [&](std::string_view flag, const std::optional<std::string>& path) {
@@ -245,12 +234,7 @@ void CheckOutputPaths(const SolveFlags& flags) {
   }
   if (flags.evaluate) taken.emplace_back("--evaluate", *flags.evaluate);
   for (const FlagAndPath& output : OutputPaths(flags)) {
-    for (const FlagAndPath& other : taken) {
-      if (SameFile(output.second, other.second)) {
-        throw BadInput(
-            fmt::format("{}: {} is '{}', too", output.first, other.first, Shorten(output.second)));
-      }
-    }
+    RequireAnotherFile(output, taken);
     CheckWritable(output.second);
     taken.push_back(output);
   }

@@ -19,6 +19,7 @@
 #include "stableaa/base/error.h"
 #include "stableaa/base/interrupt.h"
 #include "stableaa/base/log.h"
+#include "stableaa/base/plain_text.h"
 #include "stableaa/base/progress.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/print_plain.h"
@@ -54,14 +55,23 @@ class NewRun {
     // A run always has an environment and a preset, so their defaults count as chosen.
     const TrainOptions defaults;
     before_ = flags.settings.Apply(config_, {.env = defaults.env, .preset = defaults.preset});
-    if (flags.steps) config_.Set(fmt::format("train.steps={}", *flags.steps), "--steps");
-    if (flags.has_seed) config_.Set(fmt::format("train.seed={}", flags.seed), "--seed");
-    if (flags.threads) config_.Set(fmt::format("train.threads={}", *flags.threads), "--threads");
+    const auto set = [this](const std::string& key, auto value, const std::string& flag) {
+      SetByFlag(config_, key, std::to_string(value), flag);
+    };
+    if (flags.steps) set("train.steps", *flags.steps, "--steps");
+    if (flags.has_seed) set("train.seed", flags.seed, "--seed");
+    if (flags.threads) set("train.threads", *flags.threads, "--threads");
   }
 
   const RunOptions& options() const { return settings_.run; }
-  void WarnOfIdleKeys() const {
-    stableaa::WarnOfIdleKeys(before_, config_, IdleKeys(settings_.run));
+  void WarnOfIdleKeys(const Plan& network) const {
+    std::vector<IdleKey> idle = IdleKeys(settings_.run);
+    const bool is_known = std::ranges::find(idle, "network.hidden", &IdleKey::key) != idle.end();
+    // Of Gymnasium's environments only a look at the observations tells.
+    if (!network.spec.input.is_vector() && !is_known) {
+      idle.push_back({"network.hidden", fmt::format("{} shows pictures", options().train.env)});
+    }
+    stableaa::WarnOfIdleKeys(before_, config_, idle);
   }
 
  private:
@@ -107,7 +117,7 @@ void RunToTheEnd(Trainer& trainer, const TrainFlags& flags) {
                is_enough ? fmt::format(", an evaluation has {:.6g}", trainer.best_return()) : "");
   } else {
     LogInfo(fmt::format("stopped in step {}; go on with: stableaa train --resume {}{}",
-                        trainer.step(), directory,
+                        trainer.step(), ShellWord(directory),
                         ForeignCodeOf(trainer.options()).any() ? " --trust" : ""));
   }
 }
@@ -117,7 +127,7 @@ void StartRun(const TrainFlags& flags) {
   const RunOptions& options = run.options();
   const std::unique_ptr<Trainer> trainer =
       Trainer::Start(flags.out.value_or("runs/" + RunName(options.train)), options);
-  run.WarnOfIdleKeys();
+  run.WarnOfIdleKeys(trainer->plan());
   LogNetwork(*trainer);
   LogInfo(fmt::format("training {} on {}, seed {}, in {}", options.train.preset, options.train.env,
                       options.train.seed, trainer->directory().string()));

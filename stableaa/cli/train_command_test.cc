@@ -27,6 +27,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "stableaa/base/atomic_file.h"
@@ -1019,6 +1020,29 @@ std::vector<std::string> Said(const Outcome& outcome, const std::string& start) 
 std::vector<std::string> Warnings(const Outcome& outcome) {
   ExpectDone(outcome);
   return Said(outcome, "stableaa: warning: ");
+}
+
+TEST_F(TrainCommand, AFlagThatContradictsSetIsAnError) {
+  for (const auto& [flag, value, setting] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"--env", "classic/acrobot", "train.env=classic/cartpole"},
+           {"--preset", "dqn", "train.preset=raa"},
+           {"--steps", "10", "train.steps=20"},
+           {"--seed", "1", "train.seed=2"},
+           {"--threads", "1", "train.threads=2"}}) {
+    const Outcome outcome = Stableaa({"train", flag, value, "--set", setting, "--out", Path("no")});
+    const std::string message = ExpectError(outcome, 2);
+    EXPECT_NE(message.find("contradict each other"), std::string::npos) << message;
+  }
+  EXPECT_FALSE(fs::exists(Path("no")));
+  // The same in other words, and nothing.
+  const Outcome outcome = Stableaa(
+      {"train", "--env", "classic/cartpole", "--set", "train.env=Classic/CartPole", "--steps", "10",
+       "--set", "train.steps=1e1", "--set", "train.preset=", "--out", Path("run")});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string config = FileContent(folder_ / "run/config.toml");
+  EXPECT_NE(config.find("preset = \"stable-aa\""), std::string::npos);
+  EXPECT_NE(config.find("env = \"classic/cartpole\""), std::string::npos);
 }
 
 TEST_F(TrainCommand, AConfigurationFromAPipeCounts) {
