@@ -34,6 +34,8 @@ constexpr int kWatchableSide = 320;
 constexpr int kMaxScale = 64;
 constexpr int kMaxSide = 8192;
 constexpr int kOutput = 3;  // ffmpeg's number for the file it writes
+constexpr off_t kMostVideo = off_t{1} << 32;
+constexpr off_t kMostMessages = off_t{1} << 28;
 
 bool IsGif(const fs::path& path) { return path.extension() == ".gif"; }
 
@@ -72,6 +74,11 @@ std::string FindFfmpeg(const fs::path& path) {
       fmt::format("cannot write {}: videos need the program ffmpeg, which is not installed "
                   "(Debian, Ubuntu: apt install ffmpeg)",
                   path.string()));
+}
+
+// By the first bytes of a file, which an ffmpeg that draws nothing does not get right.
+bool BeginsVideo(std::string_view bytes, bool gif) {
+  return gif ? bytes.starts_with("GIF8") : bytes.size() >= 8 && bytes.substr(4, 4) == "ftyp";
 }
 
 int ScaleOf(const Picture& picture, const VideoOptions& options) {
@@ -129,6 +136,24 @@ void ForEachPart(const Descriptor& file, Take take) {
   }
 }
 
+// What one encoded picture never takes: as raw RGB with a palette, each side rounded up to
+// H.264's blocks. Encoders add less than that to what they cannot compress.
+off_t MostBytes(const Picture& picture, int scale) {
+  constexpr off_t kBlock = 16, kPalette = 4096;
+  return 3 * (scale * picture.width() + kBlock) * (scale * picture.height() + kBlock) + kPalette;
+}
+
+off_t SizeOf(const Descriptor& file) {
+  struct stat status = {};
+  return ::fstat(file.get(), &status) == 0 ? status.st_size : 0;
+}
+
+void RefuseFlood(const Descriptor& file, off_t most) {
+  if (SizeOf(file) > most) {
+    throw WorkFailed(fmt::format("ffmpeg has written more than {} bytes", most));
+  }
+}
+
 // Of ffmpeg's messages the last that says something.
 std::string LastLine(std::string_view text) {
   while (!text.empty()) {
@@ -150,8 +175,12 @@ int WatchableScale(const Picture& picture) {
 // The running ffmpeg. Its messages go into a file, which, unlike a pipe, nobody has to empty.
 class VideoWriter::Encoder {
  public:
-  Encoder(const std::string& program, const std::vector<std::string>& arguments)
-      : output_(FileInMemory("video")), messages_(FileInMemory("ffmpeg messages")) {
+  // One picture's share of the video has at most `most_per_picture` bytes.
+  Encoder(const std::string& program, const std::vector<std::string>& arguments,
+          off_t most_per_picture)
+      : most_per_picture_(most_per_picture),
+        output_(FileInMemory("video")),
+        messages_(FileInMemory("ffmpeg messages")) {
     // A socket, because writing to it can fail without a signal.
     std::array<int, 2> ends = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -168,9 +197,12 @@ class VideoWriter::Encoder {
                               .ends_with_us = true});
   }
 
-  // False if ffmpeg does not read any more. Throws as ToolWatch does.
+  // One picture. False if ffmpeg does not read any more. Throws as ToolWatch does, and when ffmpeg
+  // writes more than its pictures can take.
   bool Write(std::span<const std::uint8_t> bytes) {
     ToolWatch watch("ffmpeg");
+    most_video_ = std::min(most_video_ + most_per_picture_, kMostVideo);
+    RefuseFloods();
     while (!bytes.empty()) {
       const ssize_t sent =
           ::send(input_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -179,7 +211,10 @@ class VideoWriter::Encoder {
         watch.SignOfLife();
       } else if (errno == EAGAIN) {
         pollfd wait = {input_.get(), POLLOUT, 0};
-        if (::poll(&wait, 1, static_cast<int>(1000 * kToolSlice)) == 0) watch.Check();
+        if (::poll(&wait, 1, static_cast<int>(1000 * kToolSlice)) == 0) {
+          RefuseFloods();
+          watch.Check();
+        }
       } else if (errno != EINTR) {
         return false;
       }
@@ -187,14 +222,16 @@ class VideoWriter::Encoder {
     return true;
   }
 
-  // Ends the input and waits. Returns what went wrong; empty: nothing. Throws as ToolWatch does.
+  // Ends the input and waits. Returns what went wrong; empty: nothing. Throws as Write does.
   std::string Finish() {
     input_.Close();
     ToolWatch watch("ffmpeg");
     for (off_t written = 0; !child_->Wait(kToolSlice);) {
-      if (const off_t now = Written(); now != std::exchange(written, now)) watch.SignOfLife();
+      RefuseFloods();
+      if (const off_t now = SizeOf(output_); now != std::exchange(written, now)) watch.SignOfLife();
       watch.Check();
     }
+    RefuseFloods();
     if (child_->exit_code() == 0) return "";
     std::string messages;
     ForEachPart(messages_, [&](std::string_view part) { messages += part; });
@@ -202,22 +239,25 @@ class VideoWriter::Encoder {
     return line.empty() ? fmt::format("it {}", child_->End()) : line;
   }
 
-  // False if there is none.
-  bool CopyOutput(AtomicFile& file) const {
-    bool any = false;
-    ForEachPart(output_, [&](std::string_view part) {
-      file.Write(part);
-      any = true;
-    });
-    return any;
+  // The first bytes of the video, by which its kind is known; fewer if it is shorter.
+  std::string Beginning() const {
+    std::array<char, 8> bytes = {};
+    const ssize_t got = ::pread(output_.get(), bytes.data(), bytes.size(), 0);
+    return {bytes.data(), static_cast<std::size_t>(std::max(got, ssize_t{0}))};
+  }
+
+  void CopyOutput(AtomicFile& file) const {
+    ForEachPart(output_, [&](std::string_view part) { file.Write(part); });
   }
 
  private:
-  off_t Written() const {
-    struct stat status = {};
-    return ::fstat(output_.get(), &status) == 0 ? status.st_size : 0;
+  void RefuseFloods() const {
+    RefuseFlood(output_, most_video_);
+    RefuseFlood(messages_, kMostMessages);
   }
 
+  const off_t most_per_picture_;
+  off_t most_video_ = off_t{1} << 20;  // of the pictures so far; an empty video has its headers
   Descriptor input_, output_, messages_;
   std::unique_ptr<ChildProcess> child_;
 };
@@ -257,7 +297,10 @@ void VideoWriter::Finish() {
   const std::unique_ptr<Encoder> encoder = std::move(encoder_);
   const std::string reason = encoder->Finish();
   if (!reason.empty()) Fail(reason);
-  if (!encoder->CopyOutput(*file_)) Fail("it wrote nothing");
+  const std::string beginning = encoder->Beginning();
+  if (beginning.empty()) Fail("it wrote nothing");
+  if (!BeginsVideo(beginning, IsGif(path_))) Fail("it has drawn no picture");
+  encoder->CopyOutput(*file_);
   file_->Commit();
 }
 
@@ -268,7 +311,8 @@ void VideoWriter::Start(const Picture& first) {
     throw BadInput(fmt::format("a video has at most {} pixels per side, found {}x{} times {}",
                                kMaxSide, first.width(), first.height(), scale));
   }
-  encoder_ = std::make_unique<Encoder>(ffmpeg_, Arguments(first, scale, options_, IsGif(path_)));
+  encoder_ = std::make_unique<Encoder>(ffmpeg_, Arguments(first, scale, options_, IsGif(path_)),
+                                       MostBytes(first, scale));
   width_ = first.width();
   height_ = first.height();
 }

@@ -14,8 +14,8 @@
 //
 // The file appears whole or not at all, as AtomicFile sees to; ffmpeg works in memory, which holds
 // the encoded video. When the writer's process dies, ffmpeg ends with it. An ffmpeg that neither
-// reads nor writes for ToolSeconds (base/outside_tool.h: a minute), or Ctrl-C while one waits for
-// it, is WorkFailed.
+// reads nor writes for ToolSeconds (base/outside_tool.h: a minute), that writes more than its
+// pictures can take (or 4 GiB) or no video at all, or Ctrl-C while one waits for it, is WorkFailed.
 #ifndef STABLEAA_ENV_VIDEO_H_
 #define STABLEAA_ENV_VIDEO_H_
 

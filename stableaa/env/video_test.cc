@@ -313,7 +313,7 @@ TEST_F(VideoTest, SaysWhatToInstall) {
 }
 
 TEST_F(VideoTest, AVideoHasPicturesOfOneSize) {
-  ReplaceFfmpeg("cat >&3");
+  ReplaceFfmpeg("printf GIF8 >&3; cat >&3");
   VideoWriter video(Path("a.gif"), {.scale = 60});
   EXPECT_EQ(MessageOf(kBadInput, [&] { video.Add(Picture()); }),
             "cannot make a video of empty pictures");
@@ -324,7 +324,7 @@ TEST_F(VideoTest, AVideoHasPicturesOfOneSize) {
             "cannot add a picture of 5x4 pixels to a.gif, which has 4x5");
   video.Add(Picture(4, 5));
   video.Finish();
-  EXPECT_EQ(ReadText(Path("a.gif")), std::string(120, '\0'));
+  EXPECT_EQ(ReadText(Path("a.gif")), "GIF8" + std::string(120, '\0'));
   EXPECT_EQ(MessageOf(kBadInput, [&] { video.Add(Picture(4, 5)); }),
             "cannot write a.gif: the video is already closed");
   EXPECT_THROW(video.Finish(), Error);
@@ -354,12 +354,81 @@ TEST_F(VideoTest, AFailureComesWithTheLastWordsOfFfmpeg) {
   EXPECT_EQ(Names(), std::vector<std::string>{});
 }
 
+// Though it says that all is well.
+TEST_F(VideoTest, WhatIsNoVideoIsAFailure) {
+  const auto write = [&](std::string_view name) {
+    VideoWriter video(Path(name));
+    video.Add(Frame(0));
+    video.Finish();
+  };
+  const std::string gif = "GIF89a", mp4 = "0000ftypisom";
+  for (const std::string& output : {std::string("garbage"), std::string("G"), gif, mp4}) {
+    ReplaceFfmpeg("cat >/dev/null; printf " + output + " >&3");
+    for (const std::string name : {"a.gif", "a.mp4"}) {
+      if (output == (name == "a.gif" ? gif : mp4)) {
+        write(name);
+        EXPECT_EQ(ReadText(Path(name)), output);
+        fs::remove(Path(name));
+      } else {
+        EXPECT_EQ(MessageOf(kWorkFailed, [&] { write(name); }),
+                  "cannot write " + name + ": ffmpeg failed: it has drawn no picture");
+      }
+      EXPECT_EQ(Names(), std::vector<std::string>{});
+    }
+  }
+}
+
+// Before it reads, while it reads, after it has read; or with messages. It would go on for ever.
+TEST_F(VideoTest, AFloodIsAnError) {
+  const std::string start = "ffmpeg has written more than ";
+  for (const std::string script : {"cat /dev/zero >&3", "cat /dev/zero >&3 & cat >/dev/null; wait",
+                                   "cat >/dev/null; exec cat /dev/zero >&3"}) {
+    ReplaceFfmpeg("printf GIF8 >&3; " + script);
+    const std::string message = FailureOf(10);
+    ASSERT_TRUE(message.starts_with(start)) << message;
+    // Of 10 pictures of 100x100 pixels, thrice as large.
+    EXPECT_LT(std::stod(message.substr(start.size())), 10 * 3e5 + 2e6) << message;
+    EXPECT_EQ(Names(), std::vector<std::string>{});
+  }
+  // One that is done before anybody looks, and messages: files of holes, which take no memory.
+  for (const std::string number : {"2", "3"}) {
+    ReplaceFfmpeg("cat >/dev/null; printf GIF8 >&3; truncate -s 5G /dev/fd/" + number);
+    EXPECT_TRUE(FailureOf(1).starts_with(start)) << number;
+  }
+}
+
+// The bytes that one picture may take are enough for what cannot be compressed, however small.
+TEST_F(FfmpegTest, NoisyAndTinyPicturesAreNoFlood) {
+  std::uint32_t state = 1;
+  for (const auto& [width, height] : {std::pair{1, 1}, {1, 300}, {300, 1}, {320, 240}}) {
+    for (const std::string_view name : {"a.gif", "a.mp4"}) {
+      VideoWriter video(Path(name), {.scale = 1});
+      for (int i = 0; i < 15; ++i) {
+        Picture picture(width, height);
+        for (int y = 0; y < height; ++y) {
+          for (int x = 0; x < width; ++x) {
+            state = state * 1664525 + 1013904223;
+            picture.Rectangle(
+                x, y, x + 1, y + 1,
+                {static_cast<std::uint8_t>(state >> 8), static_cast<std::uint8_t>(state >> 16),
+                 static_cast<std::uint8_t>(state >> 24)});
+          }
+        }
+        video.Add(picture);
+      }
+      video.Finish();
+    }
+  }
+}
+
 TEST_F(VideoTest, ManyMessagesBlockNobody) {
-  ReplaceFfmpeg("head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo end >&2; cat >&3");
+  ReplaceFfmpeg(
+      "head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo end >&2; "
+      "printf GIF8 >&3; cat >&3");
   VideoWriter video(Path("a.gif"));
   for (int i = 0; i < 20; ++i) video.Add(Picture(100, 100));
   video.Finish();
-  EXPECT_EQ(fs::file_size(Path("a.gif")), 20U * 30000);
+  EXPECT_EQ(fs::file_size(Path("a.gif")), 4U + 20 * 30000);
 }
 
 // With all its processes, should it be a script.
@@ -396,13 +465,14 @@ TEST_F(VideoTest, AnFfmpegThatHangsIsKilled) {
     EXPECT_EQ(Names(), std::vector<std::string>{"pid"});
   }
   // As long as it writes, it lives.
-  ReplaceFfmpeg("cat >/dev/null; for i in 1 2 3 4 5 6; do sleep 0.15; echo $i >&3; done");
+  ReplaceFfmpeg(
+      "cat >/dev/null; echo GIF8 >&3; for i in 1 2 3 4 5 6; do sleep 0.15; echo $i >&3; done");
   {
     VideoWriter video(Path("b.gif"));
     video.Add(Frame(0));
     video.Finish();
   }
-  EXPECT_EQ(ReadText(Path("b.gif")), "1\n2\n3\n4\n5\n6\n");
+  EXPECT_EQ(ReadText(Path("b.gif")), "GIF8\n1\n2\n3\n4\n5\n6\n");
   ::setenv("STABLEAA_TOOL_SECONDS", "none", 1);
   EXPECT_THROW(VideoWriter(Path("a.gif")), Error);
   ::unsetenv("STABLEAA_TOOL_SECONDS");
@@ -430,7 +500,7 @@ int Inheritable() {
 // Its descriptors are all that it is given, nobody else gets them, and a Ctrl-C does not reach it.
 TEST_F(VideoTest, FfmpegHasItsInputOutputsAndGroupToItself) {
   ReplaceFfmpeg(
-      "cat >/dev/null; ls /proc/self/fd >&3; "
+      "cat >/dev/null; echo GIF8 >&3; ls /proc/self/fd >&3; "
       "read -r process name state parent group rest </proc/$$/stat; echo $process $group >&3");
   const Descriptor other(::fcntl(STDERR_FILENO, F_DUPFD, 50));  // not close-on-exec
   const int inheritable = Inheritable();
@@ -439,6 +509,8 @@ TEST_F(VideoTest, FfmpegHasItsInputOutputsAndGroupToItself) {
   EXPECT_EQ(Inheritable(), inheritable);
   video.Finish();
   std::ifstream in(Path("a.gif"));
+  std::string kind;
+  in >> kind;
   std::vector<int> numbers;
   for (int number = 0; in >> number;) numbers.push_back(number);
   // 0 to 3, the pipe that ends it with us, and in `ls` the directory that it reads.

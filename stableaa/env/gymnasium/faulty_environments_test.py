@@ -189,6 +189,11 @@ class HangsInMake(Counter):
         time.sleep(1000)
 
 
+class HangsInClose(Counter):
+    def close(self):
+        time.sleep(1000)
+
+
 class Exits(Counter):
     def step(self, action):
         print("leaving now", file=sys.stderr)

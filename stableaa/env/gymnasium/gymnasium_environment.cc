@@ -307,7 +307,7 @@ GymnasiumEnvironment::~GymnasiumEnvironment() {
 void GymnasiumEnvironment::CloseAll() {
   if (awaiting_ || options_.family == "atari") return;
   std::erase_if(parts_, [](const Part& part) { return part.worker->has_failed(); });
-  set_timeout_seconds(std::min(options_.timeout_seconds, kMaxClosingSeconds));
+  for (const Part& part : parts_) part.worker->set_most_seconds(kMaxClosingSeconds);
   Command('C');
   AwaitAnswers();
 }

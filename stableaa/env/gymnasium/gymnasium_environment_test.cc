@@ -432,6 +432,15 @@ TEST_F(Bridge, AnErrorWhileClosingIsAWarning) {
   EXPECT_NE(told.find("ValueError: no end; raised at "), std::string::npos) << told;
 }
 
+TEST_F(Bridge, AnEnvironmentThatHangsWhileItIsClosedIsAWarning) {
+  ::testing::internal::CaptureStderr();
+  Faulty("HangsInClose")->Reset(1);
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(told.starts_with("stableaa: warning: when it was closed: ")) << told;
+  // Sooner than env.timeout_seconds, 60, which it does not name.
+  EXPECT_NE(told.find("has not answered for 10 s; it was killed"), std::string::npos) << told;
+}
+
 TEST_F(Bridge, AnEnvironmentNeedNotTakeARenderMode) {
   const auto env = Faulty("NoRenderMode");
   env->Reset(1);

@@ -48,10 +48,12 @@ Pipe MakePipe() {
 // The worker's source as a file without a name, so that an installed library needs none.
 Descriptor ScriptFile() {
   Descriptor file(::memfd_create("stableaa_worker.py", MFD_CLOEXEC));
-  const std::string_view source = kWorkerSource;
-  if (!file.is_open() ||
-      ::write(file.get(), source.data(), source.size()) != static_cast<ssize_t>(source.size())) {
-    throw SystemError("cannot make a file in memory", errno);
+  if (!file.is_open()) throw SystemError("cannot make a file in memory", errno);
+  for (std::string_view rest = kWorkerSource; !rest.empty();) {
+    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw SystemError("cannot write a file in memory", errno);
+    rest.remove_prefix(static_cast<std::size_t>(written));
   }
   return file;
 }
@@ -115,6 +117,7 @@ void WorkerProcess::Start() {
                               .environment = {"PYTHONUNBUFFERED=1", "SDL_VIDEODRIVER=dummy",
                                               "PYGAME_HIDE_SUPPORT_PROMPT=1"}});
   } catch (const Error& error) {
+    if (!std::string_view(error.what()).starts_with("cannot start")) throw;
     throw Error(error.kind(),
                 fmt::format("{}: {}; env.python names the Python to use, scripts/atari "
                             "makes one with all that is needed",
@@ -133,7 +136,7 @@ void WorkerProcess::Start() {
 
 void WorkerProcess::Send(std::string_view bytes) {
   if (!failure_.empty()) throw WorkFailed(failure_);
-  const auto limit = After(options_.timeout_seconds);
+  const auto limit = After(wait_seconds());
   while (!bytes.empty()) {
     const ssize_t written =
         ::send(control_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -167,7 +170,7 @@ std::string WorkerProcess::ReceiveLine() {
 
 std::size_t WorkerProcess::Receive(std::span<char> into) {
   if (!failure_.empty()) throw WorkFailed(failure_);
-  const auto limit = After(options_.timeout_seconds);
+  const auto limit = After(wait_seconds());
   // The end is watched besides: a child that the worker has forked may keep its socket open.
   std::array<pollfd, 3> waits = {pollfd{control_.get(), POLLIN, 0}, pollfd{words_.get(), POLLIN, 0},
                                  pollfd{child_->end_descriptor(), POLLIN, 0}};
@@ -233,8 +236,9 @@ void WorkerProcess::FailBecauseDead() {
 }
 
 void WorkerProcess::FailBecauseSilent() {
-  Fail(fmt::format("its worker has not answered for {:g} s (env.timeout_seconds); it was killed",
-                   options_.timeout_seconds));
+  const bool by_option = wait_seconds() == options_.timeout_seconds;
+  Fail(fmt::format("its worker has not answered for {:g} s{}; it was killed", wait_seconds(),
+                   by_option ? " (env.timeout_seconds)" : ""));
 }
 
 void WorkerProcess::Fail(const std::string& what) {

@@ -14,7 +14,9 @@
 #ifndef STABLEAA_ENV_GYMNASIUM_WORKER_PROCESS_H_
 #define STABLEAA_ENV_GYMNASIUM_WORKER_PROCESS_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,7 +33,7 @@ class WorkerProcess {
   struct Options {
     std::string name;             // in messages: "atari/pong"
     std::string python;           // a program, looked for in PATH if it has no slash
-    double timeout_seconds = 60;  // for each answer, the one after the start included
+    double timeout_seconds = 60;  // for each answer, the one after the start included; the key's
     int shared_memory = -1;       // a descriptor the child gets a copy of
   };
 
@@ -51,12 +53,15 @@ class WorkerProcess {
   std::string ReceiveLine();
 
   void set_timeout_seconds(double seconds) { options_.timeout_seconds = seconds; }
+  // From now on; where it is less than timeout_seconds.
+  void set_most_seconds(double seconds) { most_seconds_ = seconds; }
   // Whether a call has thrown WorkFailed.
   bool has_failed() const { return !failure_.empty(); }
   pid_t pid() const { return child_->pid(); }
 
  private:
   void Start();
+  double wait_seconds() const { return std::min(options_.timeout_seconds, most_seconds_); }
   // At least one byte from the worker, as many as fit.
   std::size_t Receive(std::span<char> into);
   void ReadWords();
@@ -66,6 +71,7 @@ class WorkerProcess {
   [[noreturn]] void Fail(const std::string& what);
 
   Options options_;
+  double most_seconds_ = std::numeric_limits<double>::infinity();
   std::unique_ptr<ChildProcess> child_;
   Descriptor control_;      // a socket
   Descriptor lifeline_;     // the writing end of the child's pipe
