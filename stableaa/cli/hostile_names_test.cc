@@ -94,6 +94,15 @@ TEST_F(FullHostileNames, InArgumentsAreShownEscaped) {
   }
 }
 
+TEST_F(FullHostileNames, InASweepsJsonAreShownEscaped) {
+  const std::string suite = Write("suite.toml",
+                                  "env = \"classic/cartpole\"\npreset = \"dqn\"\nseeds = [1]\n"
+                                  "[axes]\nenv.python = [\"/x\\u009b2J\\u202e\"]\n");
+  const std::string out = ExpectDone(
+      {"sweep", suite, "--dry-run", "--no-estimate", "--json", "--out", Path(kHostileWord)});
+  EXPECT_NE(out.find("\\u009B2J"), std::string::npos) << out;
+}
+
 TEST_F(FullHostileNames, OfModelFilesAreShownEscaped) {
   const std::string model = Write(kHostile + ".csv", kModel);
   const std::string values = Path("values" + kHostile + ".csv");

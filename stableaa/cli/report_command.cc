@@ -158,7 +158,9 @@ void PrintTable(const ReportSummary& summary) {
     }
   }
   if (!summary.comparison.environments.empty()) {
-    fmt::print("Final scores: IQM of the last tenth of evaluations, 95 % bootstrap interval.\n");
+    fmt::print(
+        "Final scores: IQM over runs, each by the mean of the evaluations in the last tenth of the "
+        "steps; 95 % bootstrap interval.\n");
   }
   if (any_carried) {
     fmt::print(

@@ -40,6 +40,7 @@ TEST(FullReportCommand, ComparesRunsAndPrintsWhereThePageIs) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(Lines(outcome.out).back(), out + "/index.html");
   EXPECT_TRUE(fs::exists(out + "/index.html"));
+  ExpectWords(outcome.out, {"mean of the evaluations in the last tenth of the steps;"});
 
   const auto json = nlohmann::json::parse(
       Stableaa({"report", folder / "runs/a1", folder / "runs/a2", folder / "runs/b1", "--out", out,
@@ -59,7 +60,7 @@ TEST(FullReportCommand, ComparesRunsAndPrintsWhereThePageIs) {
   const auto& alone = environment["variants"][1]["final"];
   EXPECT_TRUE(alone["std"].is_null());
   EXPECT_TRUE(alone["interval"].is_null());
-  // The second formula: the last tenth of the evaluations is the last one.
+  // The second formula: in the last tenth of the steps lies the last one alone.
   const Table metrics(folder / "runs/b1/metrics.csv");
   EXPECT_EQ(alone["mean"], std::stod(metrics["eval_return_mean"].back()));
 }

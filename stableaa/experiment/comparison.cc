@@ -9,6 +9,7 @@
 #include <limits>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "stableaa/base/csv_cells.h"
@@ -121,7 +122,7 @@ std::int64_t LastStep(const RunRecord& record) { return record.evaluations.back(
 // As far as its evaluations count: those of a run that reached its suite's return are carried
 // forward to its planned end.
 std::int64_t CountsUpTo(const RunRecord& record) {
-  return record.reached_stop_return() ? std::max(LastStep(record), record.options.train.steps)
+  return record.reached_stop_return() ? std::max(LastStep(record), record.planned_steps())
                                       : LastStep(record);
 }
 
@@ -136,15 +137,19 @@ void LeaveOut(std::vector<Candidate>& candidates, Comparison& comparison,
   });
 }
 
-// Of runs with one seed that stand for the same, the one with the latest evaluation stays.
+// Of runs with one seed that stand for the same, the one that counts the farthest stays; of those
+// that count equally far one that has ended, then the one with the latest evaluation.
 void LeaveOutRepeated(std::vector<Candidate>& candidates, Comparison& comparison) {
   std::map<std::pair<std::size_t, std::uint64_t>, const RunRecord*> kept;
   const auto kept_for = [&kept](const Candidate& candidate) -> const RunRecord*& {
     return kept[{candidate.variant, candidate.record->options.train.seed}];
   };
+  const auto worth = [](const RunRecord& record) {
+    return std::tuple(CountsUpTo(record), record.ended(), LastStep(record));
+  };
   for (const Candidate& candidate : candidates) {
     const RunRecord*& best = kept_for(candidate);
-    if (best == nullptr || LastStep(*candidate.record) > LastStep(*best)) best = candidate.record;
+    if (best == nullptr || worth(*candidate.record) > worth(*best)) best = candidate.record;
   }
   LeaveOut(candidates, comparison, [&](const Candidate& candidate) {
     const RunRecord* const other = kept_for(candidate);
@@ -376,13 +381,9 @@ std::string WithoutControls(std::string_view text) {
   std::string kept;
   while (!text.empty()) {
     const std::size_t length = Utf8Length(text);
-    const auto byte = static_cast<unsigned char>(text[0]);
-    // U+0080 to U+009F, which terminals obey too, are 0xC2 and another byte below 0xA0.
-    const bool is_control =
-        byte < 0x20 || byte == 0x7F || (byte == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
     if (length == 0) {
       kept += '?';
-    } else if (!is_control) {
+    } else if (!IsControl(text)) {
       kept += text.substr(0, length);
     }
     text.remove_prefix(std::max<std::size_t>(length, 1));

@@ -5,8 +5,9 @@
 // that have ended, or, where no run of a variant has, the farthest of that variant's. Runs that
 // have not come so far are left out, and it is said which and why. A run that ended because it had
 // reached its suite's stop.eval_return does not shorten the comparison: it counts as one of its
-// planned length that keeps its last evaluation (it is "carried forward"), and is marked as such. A
-// run whose stop.minutes were over is not carried forward, as nobody knows what it would have done.
+// planned length (its suite's, where that has grown since) that keeps its last evaluation (it is
+// "carried forward"), and is marked as such. A run whose stop.minutes were over is not carried
+// forward, as nobody knows what it would have done, whatever it had reached before.
 //
 // No number makes use of an evaluation after its step: at a step a run has the value of its last
 // evaluation at or before it. Curves are compared at the evaluations of the run that has the

@@ -120,6 +120,8 @@ TEST(Variants, TakeTheNamesThatAreGiven) {
   EXPECT_EQ(labels({"stable-aa, η = 1.0=Ours (η = 1)"}),
             (Names{"Ours (η = 1)", "raa", "Ours (η = 1)", "stable-aa, η = 10.0"}));
   EXPECT_EQ(labels({"raa=\x1b]0;a\x07 \x7f\xc2\x9b\nb\xff"})[1], "]0;a b?");
+  // U+202E and U+2066 turn the direction of what follows, U+2028 ends a line.
+  EXPECT_EQ(labels({"raa=a\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8η\xc2"})[1], "aη?");
 }
 
 TEST(Variants, RefuseNamesThatMakeNoSense) {
@@ -310,6 +312,36 @@ TEST(Compare, CarriesNoRunForwardWhoseMinutesWereOver) {
   EXPECT_EQ(results.variants[0].CarriedAt(30), 1U);
 }
 
+// It went on after it had reached the return, as a run of a former suite without one does.
+TEST(Compare, CarriesNoRunForwardThatWentOnAfterItsSuitesReturn) {
+  const std::vector<std::string> planned = {"train.steps=60"};
+  std::vector<RunRecord> records = {
+      StoppedAt(9, Make({.seed = 1, .returns = {1, 9, 2}, .settings = planned})),
+      Make({.seed = 2, .returns = {1, 2, 3, 4, 5, 6}, .settings = planned})};
+  EXPECT_EQ(records[0].Status(), "ended early, as the suite says");
+  const EnvironmentResults results = Compare(records).environments.at(0);
+  EXPECT_EQ(results.steps.back(), 30);
+  EXPECT_EQ(results.variants[0].CarriedAt(60), 0U);
+  // Nor one that ended some steps after such an evaluation, before the next one.
+  records[0] = StoppedAt(9, Make({.seed = 1, .returns = {1, 9}, .settings = planned}));
+  EXPECT_EQ(Compare(records).environments.at(0).steps.back(), 60);
+  records[0].step = 25;
+  EXPECT_EQ(Compare(records).environments.at(0).steps.back(), 20);
+}
+
+// A run that ended early is not run again when its suite's steps grow.
+TEST(Compare, CarriesRunsForwardToTheEndThatTheirSuitePlansNow) {
+  std::vector<RunRecord> records = {
+      StoppedAt(9, Make({.seed = 1, .returns = {1, 9}, .settings = {"train.steps=30"}})),
+      Make({.seed = 2, .returns = {1, 2, 3, 4, 5, 6}, .settings = {"train.steps=60"}})};
+  EXPECT_EQ(Compare(records).environments.at(0).steps.back(), 30);
+  records[0].suite_steps = 60;
+  const EnvironmentResults results = Compare(records).environments.at(0);
+  EXPECT_EQ(results.steps.back(), 60);
+  EXPECT_EQ(results.variants[0].Values(&ComparedRun::final), (std::vector<double>{9, 6}));
+  EXPECT_EQ(results.variants[0].runs[0].carried_from, 20);
+}
+
 TEST(Compare, AsksForTheSmallestReturnOfSeveralSuites) {
   const std::vector<RunRecord> records = {StoppedAt(9, Make({.seed = 1, .returns = {9}})),
                                           StoppedAt(4, Make({.seed = 2, .returns = {4}}))};
@@ -378,6 +410,21 @@ TEST(Compare, KeepsTheFartherOfTwoRunsWithOneSeed) {
   EXPECT_EQ(comparison.environments[0].variants[0].runs[0].record, &records[1]);
   ASSERT_EQ(comparison.left_out.size(), 1U);
   EXPECT_EQ(comparison.left_out[0].why, "repeats later, configuration and seed");
+}
+
+TEST(Compare, KeepsARunCarriedForwardRatherThanAnUnfinishedCopy) {
+  const std::vector<std::string> planned = {"train.steps=60"};
+  const auto kept = [](const std::vector<RunRecord>& records) {
+    return Compare(records).environments.at(0).variants.at(0).runs.at(0).record - records.data();
+  };
+  const RunRecord carried = StoppedAt(9, Make({.returns = {1, 9}, .settings = planned}));
+  const RunRecord unfinished = Make({.returns = {1, 2, 3}, .settings = planned});
+  const RunRecord complete = Make({.returns = {1, 2, 3, 4, 5, 6}, .settings = planned});
+  EXPECT_EQ(kept({carried, unfinished}), 0);
+  EXPECT_EQ(kept({unfinished, carried}), 1);
+  EXPECT_EQ(kept({carried, complete}), 1) << "as far, by evaluations of its own";
+  const RunRecord ended = Make({.returns = {1, 2, 3}, .settings = {"train.steps=30"}});
+  EXPECT_EQ(kept({unfinished, ended}), 1);
 }
 
 TEST(Compare, ThinsOutVeryManyEvaluationsAndKeepsTheLast) {

@@ -16,6 +16,7 @@
 #include "stableaa/base/directories.h"
 #include "stableaa/base/error.h"
 #include "stableaa/base/gnuplot.h"
+#include "stableaa/base/interrupt.h"
 #include "stableaa/base/plain_text.h"
 #include "stableaa/base/toml_values.h"
 #include "stableaa/experiment/report_page.h"
@@ -37,6 +38,19 @@ struct Found {
   std::vector<RunRecord> records;
   std::vector<FailedRun> failed;
 };
+
+fs::path AbsolutePath(const fs::path& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  return NormalPath(error ? path : absolute);
+}
+
+// One for all names of a place: the current directory and what links lead to have several.
+fs::path RealPath(const fs::path& path) {
+  std::error_code error;
+  const fs::path absolute = AbsolutePath(path), real = fs::weakly_canonical(absolute, error);
+  return NormalPath(error ? absolute : real);
+}
 
 // What a report makes use of in a sweep's suite.toml. A suite that cannot be read has nothing.
 struct SuiteNotes {
@@ -65,22 +79,39 @@ SuiteNotes ReadSuiteNotes(const fs::path& sweep) {
   return notes;
 }
 
+// A folder that runs were found in.
+struct SweepFolder {
+  fs::path shown;             // as it was named
+  bool is_asked_for = false;  // all of its runs
+};
+
+// Where the runs that were found are, by RealPath.
+struct RunPlaces {
+  std::map<fs::path, std::size_t> records;  // and their numbers
+  std::set<fs::path> failed;
+};
+
+void ApplyNote(const NotedRun& note, const std::optional<double>& stop_return, RunRecord& record) {
+  if (stop_return) record.stop_return = stop_return;
+  if (note.steps_wanted) record.suite_steps = *note.steps_wanted;
+  // Done by what its suite says now, which may be more steps than it was run with.
+  if (note.status == "done") record.ended_early = record.step < record.planned_steps();
+}
+
 // What a sweep notes about its runs: those that ended early are told so, those that failed and have
 // not been completed since are listed. Of a sweep whose runs were named one by one, those alone.
-void ApplyNotes(const fs::path& folder, bool is_asked_for, Found& found) {
+void ApplyNotes(const fs::path& folder, const SweepFolder& sweep, RunPlaces& places, Found& found) {
   const std::optional<double> stop_return = ReadSuiteNotes(folder).eval_return;
   for (const auto& [name, note] : ReadSweepJson(folder / "sweep.json").runs) {
     if (name != fs::path(name).filename()) continue;  // a name as no sweep gives it
-    const fs::path directory = folder / name;
-    const auto is_it = [wanted = NormalPath(directory)](const auto& run) {
-      return NormalPath(run.directory) == wanted;
-    };
-    const auto record = std::ranges::find_if(found.records, is_it);
-    const bool is_read = record != found.records.end();
-    const bool is_listed = std::ranges::any_of(found.failed, is_it);
-    if (is_read) record->stop_return = stop_return;
-    if (is_read && note.status == "done") record->ended_early = !record->complete();
-    if (note.status == "failed" && !is_listed && (is_read ? !record->complete() : is_asked_for)) {
+    const fs::path place = RealPath(folder / name);
+    const auto read = places.records.find(place);
+    RunRecord* const record =
+        read == places.records.end() ? nullptr : &found.records.at(read->second);
+    if (record != nullptr) ApplyNote(note, stop_return, *record);
+    const bool is_wanted = record != nullptr ? !record->complete() : sweep.is_asked_for;
+    if (note.status == "failed" && is_wanted && places.failed.insert(place).second) {
+      const fs::path directory = record != nullptr ? record->directory : sweep.shown / name;
       found.failed.push_back({directory.string(), Shorten(note.message, kLongestMessage)});
     }
   }
@@ -106,23 +137,33 @@ std::vector<std::pair<fs::path, fs::path>> FindAllRuns(const std::vector<fs::pat
 
 Found ReadAll(const std::vector<fs::path>& directories) {
   Found found;
-  std::set<fs::path> seen;
-  std::map<fs::path, bool> sweeps;  // whether all of their runs are asked for
+  RunPlaces places;
+  std::map<fs::path, SweepFolder> sweeps;  // by RealPath
+  const auto add_sweep = [&sweeps](const fs::path& folder, const fs::path& shown, bool all) {
+    sweeps.try_emplace(folder, SweepFolder{.shown = shown}).first->second.is_asked_for |= all;
+  };
   for (const auto& [path, directory] : FindAllRuns(directories)) {
-    std::error_code error;
-    if (!seen.insert(fs::weakly_canonical(path, error)).second) continue;
-    sweeps[NormalPath(path).parent_path()] |= path != directory;
+    const fs::path place = RealPath(path);
+    // Of a link to a run: the sweep that the link is in, and the one that the run is in.
+    add_sweep(RealPath(AbsolutePath(path).parent_path()), NormalPath(path).parent_path(),
+              path != directory);
+    add_sweep(place.parent_path(), place.parent_path(), false);
+    if (places.records.contains(place) || places.failed.contains(place)) continue;
     try {
       found.records.push_back(ReadRun(path));
+      places.records.emplace(place, found.records.size() - 1);
     } catch (const Error& failure) {
       found.failed.push_back({path.string(), Shorten(failure.what(), kLongestMessage)});
+      places.failed.insert(place);
     }
   }
   if (found.records.empty()) {
     throw BadInput(fmt::format("no run can be read; the first: {}", found.failed.front().why));
   }
-  for (const fs::path& directory : directories) sweeps[NormalPath(directory)] = true;
-  for (const auto& [folder, is_asked_for] : sweeps) ApplyNotes(folder, is_asked_for, found);
+  for (const fs::path& directory : directories) {
+    add_sweep(RealPath(directory), NormalPath(directory), true);
+  }
+  for (const auto& [folder, sweep] : sweeps) ApplyNotes(folder, sweep, places, found);
   return found;
 }
 
@@ -131,11 +172,11 @@ Found ReadAll(const std::vector<fs::path>& directories) {
 void KeepAskedFor(const std::vector<RunFilter>& filters, Found& found) {
   if (filters.empty()) return;
   std::set<fs::path> before;
-  for (const RunRecord& record : found.records) before.insert(NormalPath(record.directory));
+  for (const RunRecord& record : found.records) before.insert(RealPath(record.directory));
   KeepMatching(filters, found.records);
-  for (const RunRecord& record : found.records) before.erase(NormalPath(record.directory));
+  for (const RunRecord& record : found.records) before.erase(RealPath(record.directory));
   std::erase_if(found.failed, [&before](const FailedRun& run) {
-    return before.contains(NormalPath(run.directory));
+    return before.contains(RealPath(run.directory));
   });
 }
 
@@ -259,6 +300,7 @@ std::map<std::string, std::string> DrawFigures(ReportContent& content, const fs:
       try {
         drawing = DrawingOf(figure);
       } catch (const Error& error) {
+        if (InterruptRequested()) throw;  // the former report is worth more than half of this one
         LeaveOutFigure(figure, error, section, missing);
         return true;
       }

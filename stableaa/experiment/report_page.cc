@@ -102,7 +102,7 @@ std::string AttachmentHtml(const ReportAttachment& attachment) {
   const std::string caption = HtmlText(attachment.caption);
   if (IsText(attachment)) {
     return fmt::format("<figure><figcaption>{}</figcaption><pre tabindex=\"0\">{}</pre></figure>\n",
-                       caption, HtmlText(attachment.content));
+                       caption, HtmlLines(attachment.content));
   }
   const bool is_drawing = attachment.media_type == "image/svg+xml";
   return fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n",
@@ -135,12 +135,8 @@ std::string SectionHtml(const ReportSection& section,
 
 std::string HtmlText(std::string_view text) {
   std::string html;
-  while (!text.empty()) {
-    const std::size_t length = Utf8Length(text);
-    const char c = text.front();
-    if (length != 1) {
-      html += length == 0 ? "?" : text.substr(0, length);
-    } else if (c == '&') {
+  for (const char c : PlainText(text)) {
+    if (c == '&') {
       html += "&amp;";
     } else if (c == '<') {
       html += "&lt;";
@@ -149,11 +145,21 @@ std::string HtmlText(std::string_view text) {
     } else if (c == '"') {
       html += "&quot;";
     } else {
-      const bool is_control =
-          (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == '\x7f';
-      html += is_control ? ' ' : c;
+      html += c;
     }
-    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return html;
+}
+
+std::string HtmlLines(std::string_view text) {
+  std::string html;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    const bool is_line = end < text.size() && text[end] == '\n';
+    const std::size_t shown = is_line && end > 0 && text[end - 1] == '\r' ? end - 1 : end;
+    html += HtmlText(text.substr(0, shown));
+    if (end < text.size()) html += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return html;
 }

@@ -18,8 +18,11 @@ inline constexpr std::string_view kPageMark = "<meta name=\"generator\" content=
 // .pdf and to tables/NAME.csv beside it.
 std::string ReportPage(const ReportContent& content, const std::map<std::string, std::string>& svg);
 
-// Text as it stands in HTML, in attributes too.
+// Text as it stands in HTML, in attributes too: of one line, control characters as PlainText has
+// them.
 std::string HtmlText(std::string_view text);
+// The same of a text of many lines, whose ends and tabulators stay.
+std::string HtmlLines(std::string_view text);
 
 std::string Base64(std::string_view bytes);
 

@@ -105,8 +105,7 @@ struct CarriedCount {
     if (carried == 0) return "";
     return fmt::format(
         " {} of {} had reached the suite's stop.eval_return and ended before: carried forward, "
-        "with "
-        "the last evaluation standing for all later steps.",
+        "with the last evaluation standing for all later steps.",
         carried, Plural(runs, "run"));
   }
 };
@@ -125,6 +124,13 @@ std::string SharedCarriedText(const Report& report) {
     count.Add(report.comparison.environments[e]);
   }
   return count.Text();
+}
+
+std::string AllCarriedText(const Report& report) {
+  CarriedCount count;
+  for (const EnvironmentResults& results : report.comparison.environments) count.Add(results);
+  const std::string text = count.Text();
+  return text.empty() ? text : text.substr(1);
 }
 
 bool HaveIntervals(const EnvironmentResults& results) {

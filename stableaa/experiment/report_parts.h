@@ -78,6 +78,8 @@ std::string RunsText(const EnvironmentResults& results);
 // " 2 of 6 runs had reached their suite's stop.eval_return before: ...", or nothing.
 std::string CarriedText(const EnvironmentResults& results);
 std::string SharedCarriedText(const Report& report);
+// The same of all environments, as a sentence by itself.
+std::string AllCarriedText(const Report& report);
 // True if a variant has more than one run.
 bool HaveIntervals(const EnvironmentResults& results);
 

@@ -130,8 +130,9 @@ void AddScoreFigure(const Report& report, ReportSection& section) {
   if (!report.HasShared()) return;
   IntervalFigure figure{
       .name = "final-all",
-      .caption = fmt::format("{} together, final scores: interquartile mean, {}. Scores are {}.",
-                             SharedText(report), SharedIntervalText(report), ScaleText(report)),
+      .caption = fmt::format("{} together, final scores: interquartile mean, {}. Scores are {}.{}",
+                             SharedText(report), SharedIntervalText(report), ScaleText(report),
+                             SharedCarriedText(report)),
       .title = "Final score",
       .x_label = "normalised score, IQM",
       .rows = {}};
@@ -207,9 +208,18 @@ std::vector<Improvement> Improvements(const Report& report) {
   return improvements;
 }
 
+// "all" are the shared environments together.
+std::string CarriedTextOf(const Report& report, const std::string& env) {
+  if (env == "all") return SharedCarriedText(report);
+  const auto& environments = report.comparison.environments;
+  const auto results = std::ranges::find(environments, env, &EnvironmentResults::env);
+  return results == environments.end() ? std::string() : CarriedText(*results);
+}
+
 ReportTable ImprovementTable(const Report& report, const std::string& env) {
-  return {.caption = fmt::format("{}: how likely X has the larger final score.",
-                                 env == "all" ? SharedText(report) + " together" : env),
+  return {.caption = fmt::format("{}: how likely X has the larger final score.{}",
+                                 env == "all" ? SharedText(report) + " together" : env,
+                                 CarriedTextOf(report, env)),
           .columns = {"X > Y", "P(X > Y)", "95 %"},
           .rows = {}};
 }
@@ -259,7 +269,8 @@ void AddImprovements(Report& report) {
   }
   if (!figure.rows.empty() && figure.rows.size() <= 30) {
     figure.caption +=
-        fmt::format(" {}.", drawn == "all" ? SharedText(report) + " together" : drawn);
+        fmt::format(" {}.{}", drawn == "all" ? SharedText(report) + " together" : drawn,
+                    CarriedTextOf(report, drawn));
     section.figures.push_back(Draw(figure));
   }
   report.AddCsv("improvement", csv);
@@ -279,16 +290,16 @@ void AddProfiles(Report& report) {
   for (int i = 0; i < kProfilePoints; ++i) {
     thresholds.push_back(smallest + (largest - smallest) * i / (kProfilePoints - 1));
   }
-  LineFigure figure{
-      .name = "profile",
-      .caption = fmt::format("Performance profile: the share of runs whose final score is above a "
-                             "threshold, {}. Scores are {}.",
-                             SharedIntervalText(report), ScaleText(report)),
-      .title = "Performance profile",
-      .x_label = "threshold (normalised score)",
-      .y_label = "share of runs above it",
-      .lines = {},
-      .extra = "set yrange [0:1]\n"};
+  LineFigure figure{.name = "profile",
+                    .caption = fmt::format(
+                        "Performance profile: the share of runs whose final score is above a "
+                        "threshold, {}. Scores are {}.{}",
+                        SharedIntervalText(report), ScaleText(report), SharedCarriedText(report)),
+                    .title = "Performance profile",
+                    .x_label = "threshold (normalised score)",
+                    .y_label = "share of runs above it",
+                    .lines = {},
+                    .extra = "set yrange [0:1]\n"};
   std::string csv = "variant,threshold,share,low,high\n";
   for (std::size_t v = 0; v < report.labels.size(); ++v) {
     const TaskScores scores = SharedScores(report.comparison, v, kFinal.field);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -38,7 +39,12 @@ ReportContent MakeReportContent(std::span<const RunRecord> records, const Compar
     AddMixing(report);
     AddCost(report);
   } else {
-    report.content.summary.push_back("No run has an evaluation yet: there is nothing to compare.");
+    const bool is_early = std::ranges::all_of(records, [](const RunRecord& record) {
+      return record.evaluations.empty() && record.EvaluationFault().empty() && !record.diverged;
+    });
+    report.content.summary.push_back(
+        is_early ? "No run has an evaluation yet: there is nothing to compare."
+                 : "No run can be compared: what was run, below, says why.");
   }
   AddWhatWasRun(report, failed);
   AddMethod(report);

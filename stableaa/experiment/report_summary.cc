@@ -125,6 +125,9 @@ void AddSummary(Report& report, const std::vector<FailedRun>& failed) {
   if (const std::string diverged = DivergedRuns(comparison); !diverged.empty()) {
     summary.push_back(fmt::format("Diverged: {}. Scores are those of the other runs.", diverged));
   }
+  if (std::string carried = AllCarriedText(report); !carried.empty()) {
+    summary.push_back(std::move(carried));
+  }
   if (comparison.variants.size() < 2) return;
   if (report.HasShared()) {
     std::vector<Ranked> ranked;

@@ -456,6 +456,95 @@ TEST(FullReport, CarriesRunsForwardThatReachedTheirSuitesReturn) {
   EXPECT_NE(runs.find(",2000\n"), std::string::npos) << runs;
 }
 
+// Two runs of each of two presets in both environments, planned for 3000 steps; the first of dqn
+// ended at the suite's return, in step 2000.
+void WriteSweepWithReturn(const fs::path& directory) {
+  const std::vector<std::string> planned = {"train.steps=3000"};
+  for (const std::string env : {"breakout", "freeway"}) {
+    WriteRun(directory / (env + "-dqn-1"), "minatar/" + env, "dqn", 1, {1, 9}, planned);
+    WriteRun(directory / (env + "-dqn-2"), "minatar/" + env, "dqn", 2, {1, 2, 3}, planned);
+    WriteRun(directory / (env + "-raa-1"), "minatar/" + env, "raa", 1, {1, 3, 4}, planned);
+    WriteRun(directory / (env + "-raa-2"), "minatar/" + env, "raa", 2, {1, 4, 5}, planned);
+  }
+  WriteContent(directory / "suite.toml", "title = \"t\"\n[stop]\neval_return = 8\n");
+  WriteContent(directory / "sweep.json", R"({"runs": [
+      {"name": "breakout-dqn-1", "status": "done"}, {"name": "freeway-dqn-1", "status": "done"},
+      {"name": "other", "status": "failed", "message": "no room"}]})");
+}
+
+TEST(FullReport, SaysWhereFinalScoresAreThoseOfRunsCarriedForward) {
+  const TemporaryFolder folder;
+  WriteSweepWithReturn(folder / "runs");
+  const std::string page =
+      FileContent(WriteReport({.directories = {folder / "runs"}, .out = folder / "report"}).page);
+  const std::string two = "2 of 8 runs had reached the suite's stop.eval_return and ended before",
+                    one = "1 of 4 runs had reached the suite's stop.eval_return and ended before";
+  EXPECT_EQ(Count(SummaryOf(page), "<li>" + two), 1U) << SummaryOf(page);
+  for (const char* const name : {"final-all", "improvement", "profile"}) {
+    const std::size_t at = page.find("<figure id=\"figure-" + std::string(name));
+    ASSERT_NE(at, std::string::npos) << name;
+    const std::string figure = page.substr(at, page.find("</figure>", at) - at);
+    EXPECT_EQ(Count(figure.substr(figure.find("<figcaption>")), two), 1U) << name;
+  }
+  EXPECT_NE(page.find("how likely X has the larger final score. " + two), std::string::npos);
+  EXPECT_EQ(Count(page, "how likely X has the larger final score. " + one), 2U);
+}
+
+// In the current directory while it lives.
+class InDirectory {
+ public:
+  explicit InDirectory(const fs::path& directory) : former_(fs::current_path()) {
+    fs::current_path(directory);
+  }
+  ~InDirectory() { fs::current_path(former_); }
+  InDirectory(const InDirectory&) = delete;
+  InDirectory& operator=(const InDirectory&) = delete;
+
+ private:
+  fs::path former_;
+};
+
+TEST(FullReport, FindsTheSweepOfARunByWhateverNameTheRunHas) {
+  const TemporaryFolder folder;
+  WriteSweepWithReturn(folder / "runs");
+  const fs::path run = folder / "runs" / "breakout-dqn-1";
+  fs::create_directories(folder / "links");
+  fs::create_directory_symlink(run, folder / "links" / "a");
+  // A run that was moved to another disk.
+  WriteSweepWithReturn(folder / "moved");
+  fs::rename(folder / "moved" / "breakout-dqn-1", folder / "elsewhere");
+  fs::create_directory_symlink(folder / "elsewhere", folder / "moved" / "breakout-dqn-1");
+  const InDirectory in_run(run);
+  for (const fs::path& name :
+       {run, run / "", folder / "links" / "a", folder / "links", folder / "links" / "a" / "",
+        fs::path("."), fs::path("../breakout-dqn-1/."), folder / "moved" / "breakout-dqn-1"}) {
+    const ReportSummary summary = WriteReport({.directories = {name}, .out = folder / "report"});
+    ASSERT_EQ(summary.records.size(), 1U);
+    EXPECT_EQ(summary.records[0].Status(), "reached the suite's return") << name;
+    EXPECT_EQ(summary.comparison.environments.at(0).steps.back(), 3000) << name;
+    EXPECT_TRUE(summary.failed.empty()) << name << ": the others are not asked for";
+  }
+}
+
+// As a sweep leaves them whose suite's stop.steps were 3000 and are 5000 now.
+TEST(FullReport, ComparesAnExtendedSweepUpToItsNewEnd) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "runs" / "early", "minatar/breakout", "dqn", 1, {1, 9}, {"train.steps=3000"});
+  WriteRun(folder / "runs" / "last", "minatar/breakout", "dqn", 2, {1, 2, 9}, {"train.steps=3000"});
+  WriteRun(folder / "runs" / "slow", "minatar/breakout", "dqn", 3, {1, 2, 3, 4, 5});
+  WriteContent(folder / "runs" / "suite.toml", "[stop]\nsteps = 5000\neval_return = 8\n");
+  WriteContent(folder / "runs" / "sweep.json", R"({"runs": [
+      {"name": "early", "status": "done", "steps_wanted": 5000},
+      {"name": "last", "status": "done", "steps_wanted": 5000},
+      {"name": "slow", "status": "done", "steps_wanted": 5000}]})");
+  const ReportSummary summary =
+      WriteReport({.directories = {folder / "runs"}, .out = folder / "report"});
+  const EnvironmentResults& results = summary.comparison.environments.at(0);
+  EXPECT_EQ(results.steps.back(), 5000);
+  EXPECT_EQ(results.variants.at(0).Values(&ComparedRun::final), (std::vector<double>{9, 9, 5}));
+  EXPECT_EQ(results.variants.at(0).CarriedAt(5000), 2U);
+}
+
 // As other programs write them.
 TEST(FullReport, SaysWhichRunsHaveEvaluationsThatAreNoNumbers) {
   const TemporaryFolder folder;
@@ -493,6 +582,16 @@ TEST(FullReport, ShowsRunsWithoutAnyEvaluation) {
       WriteReport({.directories = {folder / "run"}, .out = folder / "report"});
   EXPECT_EQ(summary.figures, 0U);
   EXPECT_NE(FileContent(summary.page).find("No run has an evaluation yet"), std::string::npos);
+}
+
+TEST(FullReport, SaysSoIfNoRunCanBeCompared) {
+  const TemporaryFolder folder;
+  WriteRun(folder / "run", "minatar/breakout", "dqn", 1, {1, 2});
+  WriteContent(folder / "run" / "metrics.csv", "step,eval_return_mean\n1000,1\n2000,inf\n");
+  const std::string page =
+      FileContent(WriteReport({.directories = {folder / "run"}, .out = folder / "report"}).page);
+  EXPECT_EQ(page.find("No run has an evaluation yet"), std::string::npos);
+  EXPECT_NE(page.find("No run can be compared: what was run, below, says why."), std::string::npos);
 }
 
 TEST(FullReport, AttachesPicturesAndTexts) {
@@ -579,8 +678,11 @@ TEST(FullReport, PassesOverWhatHoldsNoRun) {
 }
 
 TEST(Page, EncodesWhatItShows) {
-  EXPECT_EQ(HtmlText("a<b>&\"c\"\x01\xffη"), "a&lt;b&gt;&amp;&quot;c&quot; ?η");
-  EXPECT_EQ(HtmlText("\x7f"), " ");
+  EXPECT_EQ(HtmlText("a<b>&\"c\"\x01\xffη"), "a&lt;b&gt;&amp;&quot;c&quot;\\u0001?η");
+  EXPECT_EQ(HtmlText("\x7f"), "\\u007F");
+  // CSI as one character, and what turns the direction of the rest.
+  EXPECT_EQ(HtmlText("\xc2\x9b\xe2\x80\xae\n\t"), "\\u009B\\u202E\\n\\t");
+  EXPECT_EQ(HtmlLines("a\tb\r\n<\x1b\xe2\x80\xae\n\nc\rd"), "a\tb\n&lt;\\u001B\\u202E\n\nc\\rd");
   EXPECT_EQ(Base64(""), "");
   EXPECT_EQ(Base64("f"), "Zg==");
   EXPECT_EQ(Base64("fo"), "Zm8=");

@@ -195,11 +195,11 @@ MetricTable ParseMetrics(std::string_view text, const std::string& name) {
   return table;
 }
 
+std::int64_t RunRecord::planned_steps() const { return std::max(options.train.steps, suite_steps); }
+
 bool RunRecord::reached_stop_return() const {
-  return ended_early && stop_return &&
-         std::ranges::any_of(evaluations, [this](const CurvePoint& evaluation) {
-           return evaluation.value >= *stop_return;
-         });
+  return ended_early && stop_return && !evaluations.empty() &&
+         evaluations.back().value >= *stop_return && evaluations.back().step == step;
 }
 
 std::string RunRecord::EvaluationFault() const {
@@ -212,8 +212,8 @@ std::string RunRecord::EvaluationFault() const {
 
 std::string RunRecord::Status() const {
   if (diverged) return "diverged";
-  if (complete()) return "complete";
   if (reached_stop_return()) return "reached the suite's return";
+  if (complete()) return "complete";
   if (ended_early) return "ended early, as the suite says";
   return fmt::format(
       "at {:.0f} %",

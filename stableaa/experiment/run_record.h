@@ -48,10 +48,14 @@ struct RunRecord {
   // Its suite's: what reads a sweep sets them.
   bool ended_early = false;                // as the suite's stop rule asked for
   std::optional<double> stop_return = {};  // stop.eval_return
+  std::int64_t suite_steps = 0;            // of this run, which may have grown since it was run
 
   bool complete() const { return step >= options.train.steps; }
   bool ended() const { return complete() || ended_early; }
-  // True if it ended early because an evaluation was enough.
+  // A run that ended early is not run again when its suite's steps grow, so its own may be fewer.
+  std::int64_t planned_steps() const;
+  // True if it ended early because an evaluation was enough: such a run ends in the step of that
+  // evaluation. One that went on, and whose minutes were over later, did not.
   bool reached_stop_return() const;
   // "complete", "reached the suite's return", "ended early, as the suite says", "diverged", "at 40
   // %".

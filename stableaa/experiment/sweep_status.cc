@@ -10,6 +10,7 @@
 
 #include "stableaa/base/atomic_file.h"
 #include "stableaa/base/error.h"
+#include "stableaa/base/plain_text.h"
 
 namespace stableaa {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;  // as train.steps
 
 // Numbers and lists as such, anything else as text.
 Json ValueJson(const std::string& text) {
@@ -91,7 +93,7 @@ SweepCounts Count(std::span<const SweepRun> runs) {
 }
 
 std::string RunJson(const SweepRun& run, const RunJsonOptions& options) {
-  return Dump(AsJson(run, options), -1);
+  return PlainText(Dump(AsJson(run, options), -1));
 }
 
 void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
@@ -124,6 +126,10 @@ SweepNotes ReadSweepJson(const std::filesystem::path& file) {
     note = {.status = TextOf(run, "status"), .message = TextOf(run, "message")};
     if (run.contains("seconds") && run["seconds"].is_number()) {
       note.seconds = run["seconds"].get<double>();
+    }
+    if (run.contains("steps_wanted") && run["steps_wanted"].is_number_integer()) {
+      const auto steps = run["steps_wanted"].get<std::int64_t>();
+      if (steps >= 0 && steps <= kMostSteps) note.steps_wanted = steps;
     }
   }
   return notes;

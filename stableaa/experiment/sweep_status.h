@@ -69,6 +69,7 @@ void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
 struct NotedRun {
   std::string status, message;
   std::optional<double> seconds = {};
+  std::optional<std::int64_t> steps_wanted = {};
 };
 struct SweepNotes {
   std::string title;

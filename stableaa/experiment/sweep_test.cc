@@ -213,6 +213,11 @@ TEST_F(SweepStatusTest, SweepJsonTellsAndReadsBack) {
   EXPECT_EQ(notes.runs.size(), 4U);
   EXPECT_EQ(notes.runs.at("minatar-breakout-stable-aa-eta-2-1").seconds, 12.25);
   EXPECT_EQ(notes.runs.at("minatar-breakout-stable-aa-eta-2-1").status, "pending");
+  EXPECT_EQ(notes.runs.at("minatar-breakout-stable-aa-eta-2-1").steps_wanted,
+            json["runs"][0]["steps_wanted"].get<std::int64_t>());
+  WriteContent(file, R"({"runs": [{"name": "a", "steps_wanted": -1},
+                                  {"name": "b", "steps_wanted": 18446744073709551615}]})");
+  for (const auto& [name, run] : ReadSweepJson(file).runs) EXPECT_FALSE(run.steps_wanted) << name;
   for (const std::string broken : {"", "[]", "{", "{\"runs\": 3}", "{\"runs\": [3, {}]}",
                                    "{\"runs\": [{\"name\": 3, \"seconds\": \"x\"}]}"}) {
     WriteContent(file, broken);
