@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -447,15 +448,16 @@ TEST_F(CommandSolve, ATraceChangesNothing) {
   EXPECT_TRUE(shown);
 }
 
-// The outcome of a run whose stderr is a terminal; `err` is what the terminal got.
-Outcome RunOnTerminal(Arguments arguments) {
+// The outcome of a run whose stderr is a terminal; `err` is what the terminal got. None where there
+// are no terminals to be had.
+std::optional<Outcome> RunOnTerminal(Arguments arguments) {
   arguments.insert(arguments.begin(), STABLEAA_PROGRAM_PATH);
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   int ours = -1;
   int its = -1;
-  if (::openpty(&ours, &its, nullptr, nullptr, nullptr) != 0) return {};
+  if (::openpty(&ours, &its, nullptr, nullptr, nullptr) != 0) return std::nullopt;
   const Descriptor terminal(ours);
   Descriptor other_end(its);
   std::FILE* const out = std::tmpfile();
@@ -475,7 +477,7 @@ Outcome RunOnTerminal(Arguments arguments) {
   }
   int status = 0;
   ::waitpid(child, &status, 0);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   outcome.out = stableaa::Content(out);
   std::fclose(out);
   return outcome;
@@ -485,10 +487,10 @@ TEST_F(CommandSolve, ATerminalChangesNothing) {
   const Arguments arguments = {Generated("queues", {"--queues", "2", "--capacity", "7"}),
                                "--discount", "0.98"};
   const Json alone = Solve(arguments);
-  const Outcome outcome = RunOnTerminal(With({"solve", "--json"}, arguments));
-  if (outcome.exit_code < 0) GTEST_SKIP() << "needs a pseudo-terminal";
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const Json watched = Json::parse(outcome.out);
+  const std::optional<Outcome> outcome = RunOnTerminal(With({"solve", "--json"}, arguments));
+  if (!outcome) GTEST_SKIP() << "needs a pseudo-terminal";
+  ASSERT_EQ(outcome->exit_code, 0) << outcome->err;
+  const Json watched = Json::parse(outcome->out);
   EXPECT_EQ(Work(alone), Work(watched));
   EXPECT_GT(watched["watch_backups"], 0);
 }
