@@ -95,6 +95,18 @@ class FullSurroundings : public testing::Test {
     return StableaaPrepared([&path] { ::setenv("PATH", path.c_str(), 1); }, arguments);
   }
 
+  // The same, interrupted once the file `ready` is there.
+  Outcome InterruptedWithTools(const Arguments& arguments, const std::string& ready) {
+    const std::string former = std::getenv("PATH");
+    ::setenv("PATH", Path("bin").c_str(), 1);
+    ProgramAtWork program(arguments);
+    ::setenv("PATH", former.c_str(), 1);
+    EXPECT_TRUE(program.Until([&] { return fs::exists(ready); }));
+    fs::remove(ready);
+    program.Signal(SIGINT);
+    return program.Wait();
+  }
+
   void WriteTool(const std::string& name, const std::string& script) const {
     std::ofstream(Path("bin/" + name)) << "#!/bin/sh\nPATH=/usr/bin:/bin\n" << script << '\n';
     fs::permissions(Path("bin/" + name), fs::perms::owner_all);
@@ -220,6 +232,33 @@ TEST_F(FullSurroundings, AToolThatHangsIsGivenUp) {
     const std::string message = ExpectFailure(outcome);
     ExpectWords(message, {"0.5 s", "STABLEAA_TOOL_SECONDS"});
     EXPECT_LT(outcome.seconds, 30);
+  }
+}
+
+TEST_F(FullSurroundings, AnInterruptInTheLastFigureKeepsTheFormerReport) {
+  if (!HasTool("gnuplot")) GTEST_SKIP() << "needs gnuplot";
+  const Arguments report = {"report", Input("run"), "--out", Path("report")};
+  ASSERT_EQ(Stableaa(report).exit_code, 0);
+  // The first picture is a trial whether it draws at all.
+  WriteTool("gnuplot", "if [ -e " + Path("tried") + " ]; then : >" + Path("ready") +
+                           "; exec sleep 100; fi; : >" + Path("tried") + "; exec gnuplot \"$@\"");
+  std::ofstream(Path("tried")) << "";
+  RememberNames();
+  fs::remove(Path("tried"));
+  EXPECT_NE(ExpectFailure(InterruptedWithTools(report, Path("ready"))).find("interrupted"),
+            std::string::npos);
+}
+
+TEST_F(FullSurroundings, AnInterruptWhileAVideoIsFinishedLeavesNothing) {
+  WriteTool("ffmpeg", "cat >/dev/null; : >" + Path("ready") + "; exec sleep 100");
+  RememberNames();
+  for (const Arguments& command :
+       {Arguments{"play", Input("run"), "--steps", "3", "--gif", Path("a.gif")},
+        Arguments{"env", "rollout", "minatar/breakout", "--episodes", "1", "--gif",
+                  Path("a.gif")}}) {
+    SCOPED_TRACE(command.front());
+    EXPECT_NE(ExpectFailure(InterruptedWithTools(command, Path("ready"))).find("interrupted"),
+              std::string::npos);
   }
 }
 
