@@ -154,8 +154,8 @@ void SetByFlag(Config& config, const std::string& key, const std::string& value,
   const ConfigKey former = find();
   config.Set(fmt::format("{}={}", key, value), flag);
   if (former.origin == "--set" && former.value != find().value) {
-    throw BadInput(fmt::format("{} {} and --set {}={} contradict each other", flag, Shorten(value),
-                               key, Shorten(former.value)));
+    LogWarning(fmt::format("{}={} (--set) has no effect: {} says {}", key, Shorten(former.value),
+                           flag, Shorten(value)));
   }
 }
 

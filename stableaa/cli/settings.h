@@ -55,8 +55,8 @@ void RequireUse(const ConfigSource& source, const std::string& command, const Ke
 void WarnOfIdleKeys(const std::vector<ConfigKey>& before, const Config& config,
                     const std::vector<IdleKey>& idle);
 
-// `key`=`value` by a flag of its own, which wins over --config. BadInput if --set says something
-// else.
+// `key`=`value` by a flag of its own, which wins over --config and --set. Warns if --set says
+// something else.
 void SetByFlag(Config& config, const std::string& key, const std::string& value,
                const std::string& flag);
 

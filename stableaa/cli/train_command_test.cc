@@ -1022,27 +1022,29 @@ std::vector<std::string> Warnings(const Outcome& outcome) {
   return Said(outcome, "stableaa: warning: ");
 }
 
-TEST_F(TrainCommand, AFlagThatContradictsSetIsAnError) {
-  for (const auto& [flag, value, setting] :
-       std::vector<std::tuple<std::string, std::string, std::string>>{
-           {"--env", "classic/acrobot", "train.env=classic/cartpole"},
-           {"--preset", "dqn", "train.preset=raa"},
-           {"--steps", "10", "train.steps=20"},
-           {"--seed", "1", "train.seed=2"},
-           {"--threads", "1", "train.threads=2"}}) {
-    const Outcome outcome = Stableaa({"train", flag, value, "--set", setting, "--out", Path("no")});
-    const std::string message = ExpectError(outcome, 2);
-    EXPECT_NE(message.find("contradict each other"), std::string::npos) << message;
+TEST_F(TrainCommand, AFlagWinsOverSetWithAWarning) {
+  const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
+      {"--env", "classic/cartpole", "train.env=\"classic/acrobot\""},
+      {"--preset", "dqn", "train.preset=\"raa\""},
+      {"--steps", "10", "train.steps=20"},
+      {"--seed", "1", "train.seed=2"},
+      {"--threads", "1", "train.threads=2"}};
+  Arguments arguments = {"--out", Path("run")};
+  std::vector<std::string> warnings;
+  for (const auto& [flag, value, setting] : cases) {
+    arguments = arguments + Arguments{flag, value, "--set", setting};
+    warnings.push_back(setting + " (--set) has no effect: " + flag + " says " + value);
   }
-  EXPECT_FALSE(fs::exists(Path("no")));
+  EXPECT_EQ(Warnings(Train(arguments)), warnings);
+  ExpectWords(FileContent(Path("run/config.toml")),
+              {"\nenv = \"classic/cartpole\"\n", "\npreset = \"dqn\"\n", "\nsteps = 10\n"});
   // The same in other words, and nothing.
-  const Outcome outcome = Stableaa(
-      {"train", "--env", "classic/cartpole", "--set", "train.env=Classic/CartPole", "--steps", "10",
-       "--set", "train.steps=1e1", "--set", "train.preset=", "--out", Path("run")});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const std::string config = FileContent(folder_ / "run/config.toml");
-  EXPECT_NE(config.find("preset = \"stable-aa\""), std::string::npos);
-  EXPECT_NE(config.find("env = \"classic/cartpole\""), std::string::npos);
+  const Outcome same =
+      Train({"--env", "classic/cartpole", "--set", "train.env=Classic/CartPole", "--steps", "10",
+             "--set", "train.steps=1e1", "--set", "train.preset=", "--out", Path("same")});
+  EXPECT_EQ(Warnings(same), std::vector<std::string>());
+  ExpectWords(FileContent(Path("same/config.toml")),
+              {"\nenv = \"classic/cartpole\"\n", "\npreset = \"stable-aa\"\n"});
 }
 
 TEST_F(TrainCommand, AConfigurationFromAPipeCounts) {
