@@ -42,7 +42,7 @@ std::string ShellWord(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_-./:=+,@%").find(c) != std::string_view::npos;
   };
-  const std::string plain = PlainText(text);
+  std::string plain = PlainText(text);
   if (!plain.empty() && std::ranges::all_of(plain, is_harmless)) return plain;
   std::string word = "'";
   for (const char c : plain) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
