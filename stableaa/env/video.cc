@@ -138,7 +138,7 @@ void ForEachPart(const Descriptor& file, Take take) {
 
 // What one encoded picture never takes: as raw RGB with a palette, each side rounded up to
 // H.264's blocks. Encoders add less than that to what they cannot compress.
-off_t MostBytes(const Picture& picture, int scale) {
+off_t MostBytes(const Picture& picture, off_t scale) {
   constexpr off_t kBlock = 16, kPalette = 4096;
   return 3 * (scale * picture.width() + kBlock) * (scale * picture.height() + kBlock) + kPalette;
 }

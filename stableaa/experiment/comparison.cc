@@ -325,7 +325,7 @@ void AddEnvironment(const std::string& env, std::vector<Candidate> candidates,
   LeaveOut(candidates, comparison, [](const Candidate& candidate) {
     if (candidate.record->diverged)
       return fmt::format("diverged after step {}", candidate.record->step);
-    if (const std::string fault = candidate.record->EvaluationFault(); !fault.empty()) return fault;
+    if (std::string fault = candidate.record->EvaluationFault(); !fault.empty()) return fault;
     return std::string(candidate.record->evaluations.empty() ? "has no evaluation yet" : "");
   });
   LeaveOutRepeated(candidates, comparison);
