@@ -1,13 +1,13 @@
 """Hosts Gymnasium's and Atari's environments for stableaa, in a process of its own.
 
-Started by stableaa (stableaa/env/gymnasium/), not by people. It inherits three descriptors:
+Started by stableaa (stableaa/env/gymnasium/), not by people. It inherits two descriptors:
 
     3  a socket. First a line of JSON comes in that says what to make, and one goes out that says what
        was made, or what went wrong. Then a line comes in with the places in the shared memory. From
        then on commands of one byte come in, each answered by `k`, or by `e` and a line of JSON.
     4  the shared memory
-    5  a pipe that nobody writes to: when stableaa ends, in whatever way, the kernel kills this process
 
+When stableaa ends, in whatever way, the kernel kills this process.
 What is written to 1 and 2, by Python or by C, stableaa shows on its stderr.
 
 Commands: R begins new episodes where `mask` is set; S takes one step of every environment and begins

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,9 +79,7 @@ std::vector<char*> MergedEnvironment(std::vector<std::string>& ours) {
   return merged;
 }
 
-struct Pipe {
-  Descriptor read, write;
-};
+}  // namespace
 
 Pipe MakePipe() {
   std::array<int, 2> ends = {-1, -1};
@@ -88,7 +87,18 @@ Pipe MakePipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-}  // namespace
+Descriptor MemoryFile(const char* label, std::string_view content) {
+  Descriptor file(::memfd_create(label, MFD_CLOEXEC));
+  if (!file.is_open()) throw SystemError("cannot make a file in memory", errno);
+  while (!content.empty()) {
+    const ssize_t written = ::write(file.get(), content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw SystemError("cannot write a file in memory", errno);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
 
 ChildProcess::ChildProcess(const Options& options) {
   int first_closed = STDERR_FILENO + 1;

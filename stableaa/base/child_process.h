@@ -20,11 +20,21 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stableaa/base/descriptor.h"
 
 namespace stableaa {
+
+// What a child may be given as a descriptor, besides files with names. WorkFailed if the system has
+// no room for it.
+struct Pipe {
+  Descriptor read, write;
+};
+Pipe MakePipe();
+// Without a name, in memory; it has `content` and stands at its beginning.
+Descriptor MemoryFile(const char* label, std::string_view content = {});
 
 // Not thread-safe.
 class ChildProcess {

@@ -1,7 +1,6 @@
 #include "stableaa/base/gnuplot.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,23 +25,6 @@ constexpr auto kColours = std::to_array<std::string_view>(
     {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"});
 static_assert(kColours.size() == kGnuplotColours);
 
-// A file without a name, for a child's input or output.
-Descriptor MemoryFile(const char* name) {
-  Descriptor file(memfd_create(name, MFD_CLOEXEC));
-  if (!file.is_open()) throw SystemError("cannot make a file in memory", errno);
-  return file;
-}
-
-void WriteAll(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw SystemError("cannot write a file in memory", errno);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  lseek(file, 0, SEEK_SET);
-}
-
 std::string ReadAll(int file) {
   lseek(file, 0, SEEK_SET);
   std::string text;
@@ -65,10 +47,9 @@ void RefuseFlood(const Descriptor& file) {
 
 // What gnuplot prints for the arguments and the script.
 std::string Run(const std::vector<std::string>& arguments, std::string_view script) {
-  const Descriptor input = MemoryFile("script");
+  const Descriptor input = MemoryFile("script", script);
   const Descriptor output = MemoryFile("picture");
   const Descriptor errors = MemoryFile("errors");
-  WriteAll(input.get(), script);
   std::optional<ChildProcess> gnuplot;
   try {
     gnuplot.emplace(ChildProcess::Options{.program = "gnuplot",

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -118,12 +117,6 @@ std::vector<std::string> Arguments(const Picture& first, int scale, const VideoO
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-Descriptor FileInMemory(const char* name) {
-  Descriptor file(::memfd_create(name, MFD_CLOEXEC));
-  if (!file.is_open()) throw SystemError("cannot make a file in memory", errno);
-  return file;
-}
-
 // Calls `take` with one piece of the file after the other.
 template <typename Take>
 void ForEachPart(const Descriptor& file, Take take) {
@@ -179,8 +172,8 @@ class VideoWriter::Encoder {
   Encoder(const std::string& program, const std::vector<std::string>& arguments,
           off_t most_per_picture)
       : most_per_picture_(most_per_picture),
-        output_(FileInMemory("video")),
-        messages_(FileInMemory("ffmpeg messages")) {
+        output_(MemoryFile("video")),
+        messages_(MemoryFile("ffmpeg messages")) {
     // A socket, because writing to it can fail without a signal.
     std::array<int, 2> ends = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {

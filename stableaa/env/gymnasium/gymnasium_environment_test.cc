@@ -700,7 +700,7 @@ TEST_F(Bridge, WhatAnEnvironmentPrintsIsLoggedAndNeverOnStdout) {
 
 TEST_F(Bridge, WhatNeverAnswersIsQuotedButNotLogged) {
   ::testing::internal::CaptureStderr();
-  // It repeats its argument, /dev/fd/6, and may be killed in the middle of a line.
+  // It repeats its argument, /dev/fd/5, and may be killed in the middle of a line.
   ExpectError(kFailed, {"has not answered", "it last wrote: /"}, [] {
     MakeEnvironment("atari/pong", {.python = "/usr/bin/yes", .timeout_seconds = 2});
   });

@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,36 +25,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // The child's numbers for what it inherits; python/stableaa_worker.py knows them.
-constexpr int kControl = 3, kMemory = 4, kLifeline = 5, kScript = 6;
+constexpr int kControl = 3, kMemory = 4, kScript = 5;
 
 constexpr std::size_t kMaxLine = std::size_t{1} << 26;  // bounds of a large box, in text
 constexpr std::size_t kKeptWords = 4096;
 constexpr std::size_t kMaxUnlogged = std::size_t{1} << 16;  // before the first answer, or of a line
 constexpr std::size_t kMaxLoggedLine = 2000;
 constexpr int kMaxWordReads = 256;  // at once; a child that never stops must not keep us
-
-struct Pipe {
-  Descriptor read, write;
-};
-
-Pipe MakePipe() {
-  std::array<int, 2> ends = {};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw SystemError("cannot make a pipe", errno);
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-// The worker's source as a file without a name, so that an installed library needs none.
-Descriptor ScriptFile() {
-  Descriptor file(::memfd_create("stableaa_worker.py", MFD_CLOEXEC));
-  if (!file.is_open()) throw SystemError("cannot make a file in memory", errno);
-  for (std::string_view rest = kWorkerSource; !rest.empty();) {
-    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw SystemError("cannot write a file in memory", errno);
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return file;
-}
 
 // For poll(), rounded up so that it does not return a moment too early.
 int MillisecondsUntil(Clock::time_point limit) {
@@ -100,9 +75,9 @@ void WorkerProcess::Start() {
   }
   control_ = Descriptor(ends[0]);
   const Descriptor its_control(ends[1]);
-  Pipe lifeline = MakePipe();
   Pipe words = MakePipe();
-  const Descriptor script = ScriptFile();
+  // Not a file of the file system, so that an installed library needs none.
+  const Descriptor script = MemoryFile("stableaa_worker.py", kWorkerSource);
   try {
     // Nothing may wait in a buffer, open a window or greet.
     child_ = std::make_unique<ChildProcess>(
@@ -112,10 +87,10 @@ void WorkerProcess::Start() {
                                               {words.write.get(), STDERR_FILENO},
                                               {its_control.get(), kControl},
                                               {options_.shared_memory, kMemory},
-                                              {lifeline.read.get(), kLifeline},
                                               {script.get(), kScript}},
                               .environment = {"PYTHONUNBUFFERED=1", "SDL_VIDEODRIVER=dummy",
-                                              "PYGAME_HIDE_SUPPORT_PROMPT=1"}});
+                                              "PYGAME_HIDE_SUPPORT_PROMPT=1"},
+                              .ends_with_us = true});
   } catch (const Error& error) {
     if (!std::string_view(error.what()).starts_with("cannot start")) throw;
     throw Error(error.kind(),
@@ -123,15 +98,8 @@ void WorkerProcess::Start() {
                             "makes one with all that is needed",
                             options_.name, error.what()));
   }
-  lifeline_ = std::move(lifeline.write);
   words_ = std::move(words.read);
   ::fcntl(words_.get(), F_SETFL, O_NONBLOCK);
-  // These belong to the pipe's end that the child has, not to this process's number for it.
-  if (::fcntl(lifeline.read.get(), F_SETOWN, -child_->pid()) != 0 ||
-      ::fcntl(lifeline.read.get(), F_SETSIG, SIGKILL) != 0 ||
-      ::fcntl(lifeline.read.get(), F_SETFL, O_ASYNC) != 0) {
-    throw SystemError("cannot tie a worker's life to this process", errno);
-  }
 }
 
 void WorkerProcess::Send(std::string_view bytes) {

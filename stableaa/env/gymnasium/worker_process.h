@@ -74,7 +74,6 @@ class WorkerProcess {
   double most_seconds_ = std::numeric_limits<double>::infinity();
   std::unique_ptr<ChildProcess> child_;
   Descriptor control_;      // a socket
-  Descriptor lifeline_;     // the writing end of the child's pipe
   Descriptor words_;        // what the child writes to stdout and stderr
   std::string last_words_;  // the end of it
   std::string unlogged_;    // of it, what is not logged yet
