@@ -9,6 +9,9 @@
 #   Installed with all its headers, tests' and INTERNAL_HEADERS apart; a PROGRAM_ONLY layer is not.
 #   StableaaInstall.cmake tells how users of the installed libraries find the LINKS.
 #
+# stableaa_test_support(NAME)
+#   headers that tests share, linked to every stableaa_test.
+#
 # stableaa_umbrella()
 #   stableaa::stableaa, all layers that are not PROGRAM_ONLY.
 #
@@ -19,6 +22,11 @@
 set(STABLEAA_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wpedantic)
 if(STABLEAA_WERROR)
   list(APPEND STABLEAA_WARNINGS -Werror)
+endif()
+
+if(STABLEAA_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A source that is included counts as a header, where types of an anonymous namespace are a danger.
+  list(APPEND STABLEAA_WARNINGS -Wno-subobject-linkage)
 endif()
 
 function(stableaa_layer name)
@@ -34,6 +42,8 @@ function(stableaa_layer name)
     STABLEAA_INTERNAL_HEADERS "${arg_INTERNAL_HEADERS}")
   target_compile_features(stableaa_${name} PUBLIC cxx_std_20)
   target_compile_options(stableaa_${name} PRIVATE ${STABLEAA_WARNINGS})
+  set_target_properties(stableaa_${name} PROPERTIES
+    UNITY_BUILD ${STABLEAA_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   target_include_directories(stableaa_${name} PUBLIC $<BUILD_INTERFACE:${root}>)
   list(TRANSFORM arg_USES PREPEND stableaa_)
   # Else even a header-only library would be asked from users of the installed static library.
@@ -42,6 +52,15 @@ function(stableaa_layer name)
   if(NOT arg_PROGRAM_ONLY)
     set_property(GLOBAL APPEND PROPERTY STABLEAA_LAYERS ${name})
   endif()
+endfunction()
+
+function(stableaa_test_support name)
+  set(root ${PROJECT_BINARY_DIR}/include/${name})
+  file(MAKE_DIRECTORY ${root}/stableaa)
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/stableaa/${name} SYMBOLIC)
+  add_library(stableaa_${name} INTERFACE)
+  target_include_directories(stableaa_${name} INTERFACE ${root})
+  target_link_libraries(stableaa_${name} INTERFACE stableaa_core)
 endfunction()
 
 function(stableaa_umbrella)
@@ -61,6 +80,7 @@ function(stableaa_test_program program)
   target_compile_options(${program} PRIVATE ${STABLEAA_WARNINGS} -O1)
   target_link_libraries(${program} PRIVATE ${arg_LINKS})
   set_target_properties(${program} PROPERTIES
+    UNITY_BUILD ${STABLEAA_UNITY} UNITY_BUILD_BATCH_SIZE 5
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS ${program})
 endfunction()
@@ -72,7 +92,7 @@ function(stableaa_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
   set(program ${name}_test)
   stableaa_test_program(${program} SOURCES ${arg_SOURCES}
-    LINKS stableaa_${name} ${arg_LINKS} GTest::gtest_main)
+    LINKS stableaa_${name} stableaa_testing ${arg_LINKS} GTest::gtest_main)
   target_precompile_headers(${program} PRIVATE <gtest/gtest.h> <string> <vector>)
   gtest_discover_tests(${program} TEST_FILTER "-Full*:Bench*" DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS quick TIMEOUT 300)

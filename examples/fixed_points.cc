@@ -26,13 +26,13 @@
 #include <vector>
 
 #include "stableaa/anderson/fixed_point.h"
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/base/config.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/progress.h"
-#include "stableaa/base/random.h"
-#include "stableaa/base/stopwatch.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/terminal/progress.h"
 #include "stableaa/bellman/backup.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
+#include "stableaa/core/stopwatch.h"
 
 namespace stableaa {
 namespace {

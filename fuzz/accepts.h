@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fuzz/canonical.h"
-#include "stableaa/base/block_checksum.h"
+#include "stableaa/base/files/block_checksum.h"
 #include "stableaa/mdp/formats/binary_format.h"
 
 namespace stableaa {

@@ -3,8 +3,8 @@
 #define STABLEAA_FUZZ_CANONICAL_H_
 
 #include "fuzz/accepts.h"
-#include "stableaa/mdp/model.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/model/model.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 

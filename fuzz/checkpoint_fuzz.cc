@@ -24,17 +24,17 @@
 #include <vector>
 
 #include "fuzz/accepts.h"
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/config.h"
-#include "stableaa/base/log.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/core/binary_io.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/parameters.h"
-#include "stableaa/rl/agent_options.h"
-#include "stableaa/rl/checkpoint_fields_test.h"
-#include "stableaa/rl/checkpoint_head.h"
-#include "stableaa/rl/observation_layout.h"
-#include "stableaa/rl/trainer.h"
+#include "stableaa/rl/replay/observation_layout.h"
+#include "stableaa/rl/run/checkpoint_fields_test.h"
+#include "stableaa/rl/run/checkpoint_head.h"
+#include "stableaa/rl/run/trainer.h"
+#include "stableaa/rl/value/agent_options.h"
 
 namespace stableaa {
 namespace {

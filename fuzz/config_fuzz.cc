@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fuzz/accepts.h"
-#include "stableaa/base/config.h"
+#include "stableaa/base/config/config.h"
 
 namespace stableaa {
 namespace {

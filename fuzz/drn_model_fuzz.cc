@@ -6,7 +6,7 @@
 
 #include "fuzz/accepts.h"
 #include "stableaa/mdp/formats/drn_format.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {

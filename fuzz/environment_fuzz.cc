@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "fuzz/accepts.h"
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/classic/classic.h"
 #include "stableaa/env/minatar/minatar.h"
 #include "stableaa/env/native_environment.h"

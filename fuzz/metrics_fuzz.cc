@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "fuzz/accepts.h"
-#include "stableaa/experiment/run_record.h"
+#include "stableaa/experiment/results/run_record.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

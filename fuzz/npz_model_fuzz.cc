@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "fuzz/canonical.h"
-#include "stableaa/base/npz_format.h"
+#include "stableaa/base/files/npz_format.h"
 #include "stableaa/mdp/formats/npz_model_format.h"
 
 namespace stableaa {

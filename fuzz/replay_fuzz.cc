@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "fuzz/accepts.h"
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/random.h"
-#include "stableaa/rl/frame_codec.h"
-#include "stableaa/rl/replay.h"
-#include "stableaa/rl/replay_segment.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/random.h"
+#include "stableaa/rl/replay/frame_codec.h"
+#include "stableaa/rl/replay/replay.h"
+#include "stableaa/rl/replay/replay_segment.h"
 
 namespace stableaa {
 namespace {

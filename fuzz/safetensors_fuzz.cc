@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "fuzz/accepts.h"
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/plan.h"
 #include "stableaa/nn/safetensors.h"

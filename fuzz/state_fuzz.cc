@@ -16,11 +16,11 @@
 
 #include "fuzz/accepts.h"
 #include "stableaa/anderson/accelerator.h"
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/descriptor.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/files/descriptor.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 
 namespace stableaa {
 namespace {

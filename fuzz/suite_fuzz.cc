@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "fuzz/accepts.h"
-#include "stableaa/base/config.h"
-#include "stableaa/experiment/suite.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/experiment/suite/suite.h"
 
 namespace stableaa {
 namespace {

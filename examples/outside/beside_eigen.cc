@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "stableaa/anderson/weights.h"
-#include "stableaa/mdp/generators.h"
-#include "stableaa/mdp/solver.h"
+#include "stableaa/mdp/generate/generators.h"
+#include "stableaa/mdp/solve/solver.h"
 #include "stableaa/theory/claims.h"
-#include "stableaa/theory/experiment.h"
+#include "stableaa/theory/trials.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/config.h"
-#include "stableaa/base/error.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

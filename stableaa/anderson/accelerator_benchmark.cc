@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "stableaa/base/median.h"
-#include "stableaa/base/stopwatch.h"
-#include "stableaa/base/triad.h"
+#include "stableaa/core/median.h"
+#include "stableaa/core/stopwatch.h"
+#include "stableaa/core/triad.h"
 
 namespace stableaa {
 namespace {

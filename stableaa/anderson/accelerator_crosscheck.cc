@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "stableaa/anderson/accelerator.h"
-#include "stableaa/base/config.h"
-#include "stableaa/base/error.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/core/error.h"
 
 namespace {
 

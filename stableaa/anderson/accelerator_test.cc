@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "stableaa/anderson/maps_test.h"
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

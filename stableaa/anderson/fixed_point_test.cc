@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "stableaa/anderson/maps_test.h"
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

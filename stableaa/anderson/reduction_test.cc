@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "stableaa/anderson/maps_test.h"
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "stableaa/anderson/scale.h"
-#include "stableaa/base/config.h"
-#include "stableaa/base/error.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "stableaa/anderson/scale.h"
 #include "stableaa/anderson/window_kernels.h"
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -16,7 +16,7 @@
 namespace stableaa {
 namespace {
 
-constexpr std::size_t kBlock = 1024;
+constexpr std::size_t kKernelBlock = 1024;
 // Elements between two requests for the next block: those of a few cache lines per stream.
 constexpr std::size_t kPart = 64;
 
@@ -35,7 +35,7 @@ inline STABLEAA_INLINE void ForEachPart(bool streams, std::size_t n, Work work,
   };
   for (std::size_t begin = 0; begin < n; begin += kPart) {
     const std::size_t end = std::min(begin + kPart, n);
-    (fetch(pointers + begin + kBlock, end - begin), ...);
+    (fetch(pointers + begin + kKernelBlock, end - begin), ...);
     work(begin, end);
   }
 }
@@ -72,9 +72,9 @@ inline STABLEAA_INLINE void AppendBlocks(const AppendChunk<T>& chunk) {
   const double damping = chunk.damping;
   double* const sums = chunk.sums;
   std::fill_n(sums, kOthers + 2 * chunk.older.size(), 0.0);
-  std::array<double, kBlock> e;  // scaled residual
-  for (std::size_t at = 0; at < chunk.size; at += kBlock) {
-    const std::size_t size = std::min(kBlock, chunk.size - at);
+  std::array<double, kKernelBlock> e;  // scaled residual
+  for (std::size_t at = 0; at < chunk.size; at += kKernelBlock) {
+    const std::size_t size = std::min(kKernelBlock, chunk.size - at);
     const double* __restrict const x = chunk.x + at;
     const double* __restrict const image = chunk.image + at;
     const double* __restrict const previous_iterate = chunk.previous_iterate + at;
@@ -121,8 +121,8 @@ inline STABLEAA_INLINE void AppendBlocks(const AppendChunk<T>& chunk) {
 template <typename T>
 inline STABLEAA_INLINE void MixBlocks(const MixChunk<T>& chunk) {
   const double damping = chunk.damping;
-  for (std::size_t at = 0; at < chunk.size; at += kBlock) {
-    const std::size_t size = std::min(kBlock, chunk.size - at);
+  for (std::size_t at = 0; at < chunk.size; at += kKernelBlock) {
+    const std::size_t size = std::min(kKernelBlock, chunk.size - at);
     double* __restrict const out = chunk.x + at;
     const double* __restrict const residual = chunk.residual + at;
     const auto add_residual = [&](std::size_t begin, std::size_t end) STABLEAA_INLINE {

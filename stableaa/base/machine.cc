@@ -9,7 +9,7 @@
 #include <string_view>
 #include <thread>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa::internal {
 

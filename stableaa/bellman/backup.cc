@@ -8,9 +8,9 @@
 #include <cmath>
 #include <limits>
 
-#include "stableaa/base/error.h"
 #include "stableaa/bellman/arguments.h"
 #include "stableaa/bellman/softmax.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -10,9 +10,9 @@
 #include <numbers>
 #include <vector>
 
-#include "stableaa/base/error.h"
 #include "stableaa/bellman/arguments.h"
 #include "stableaa/bellman/softmax.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {
@@ -27,7 +27,7 @@ constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 // With x = omega (max - min), the expansion of the root errs by about x^2 / 100 and the search,
 // whose terms cancel, by about kEpsilon / x: here both are around 1e-11 relative.
-constexpr double kTinySpread = 3e-5;
+constexpr double kExpandedSpread = 3e-5;
 
 template <typename T>
 void RequireFinite(std::span<const T> q) {
@@ -70,7 +70,7 @@ class RootFinder {
     const double min = *std::min_element(q.begin(), q.end());
     if (min == max_ || omega == 0) return {};
     const double spread = -Exponent(min, max_, omega);
-    if (spread < kTinySpread) return {omega * ExpandedRoot(q, min, spread)};
+    if (spread < kExpandedSpread) return {omega * ExpandedRoot(q, min, spread)};
     SplitTerms(q, omega);
     return Search(omega);
   }

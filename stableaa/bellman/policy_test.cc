@@ -8,8 +8,8 @@
 #include <numeric>
 #include <random>
 
-#include "stableaa/base/error.h"
 #include "stableaa/bellman/backup.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

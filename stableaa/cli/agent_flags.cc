@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/plain_text.h"
 #include "stableaa/cli/flag_checks.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "stableaa/cli/settings.h"
-#include "stableaa/rl/saved_agent.h"
+#include "stableaa/rl/run/saved_agent.h"
 
 namespace CLI {
 class App;

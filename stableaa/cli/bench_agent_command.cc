@@ -11,16 +11,16 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/error.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
+#include "stableaa/core/error.h"
 #include "stableaa/nn/network.h"
-#include "stableaa/rl/train_benchmark.h"
-#include "stableaa/rl/update_benchmark.h"
+#include "stableaa/rl/run/train_benchmark.h"
+#include "stableaa/rl/value/update_benchmark.h"
 
 namespace stableaa {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "stableaa/anderson/accelerator_benchmark.h"
 #include "stableaa/base/machine.h"
-#include "stableaa/base/progress.h"
+#include "stableaa/base/terminal/progress.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"

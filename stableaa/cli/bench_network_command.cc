@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/error.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
+#include "stableaa/core/error.h"
 #include "stableaa/nn/network_benchmark.h"
 #include "stableaa/nn/network_check.h"
 

@@ -17,9 +17,9 @@
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/env/registry.h"
-#include "stableaa/rl/observation_layout.h"
-#include "stableaa/rl/replay.h"
-#include "stableaa/rl/replay_benchmark.h"
+#include "stableaa/rl/replay/observation_layout.h"
+#include "stableaa/rl/replay/replay.h"
+#include "stableaa/rl/replay/replay_benchmark.h"
 
 namespace stableaa {
 namespace {

@@ -1,4 +1,4 @@
-// stableaa bench solve: a sweep over a model against the memory's speed, and what Anderson adds.
+// stableaa bench solve: a pass over a model against the memory's speed, and what Anderson adds.
 
 #include <fmt/format.h>
 
@@ -17,8 +17,8 @@
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 #include "stableaa/mdp/formats/model_file.h"
-#include "stableaa/mdp/generators.h"
-#include "stableaa/mdp/sweep_benchmark.h"
+#include "stableaa/mdp/generate/generators.h"
+#include "stableaa/mdp/solve/pass_benchmark.h"
 
 namespace stableaa {
 namespace {
@@ -32,7 +32,7 @@ struct SolveBench {
   bool json = false;
 };
 
-void PrintRow(const std::string& name, const Model& model, const SweepTiming& t, bool json) {
+void PrintRow(const std::string& name, const Model& model, const PassTiming& t, bool json) {
   if (json) {
     const nlohmann::ordered_json object = {{"model", name},
                                            {"states", model.states()},
@@ -72,7 +72,7 @@ void RunSolveBench(const SolveBench& bench) {
     std::fflush(stdout);
   }
   for (const int t : threads) {
-    PrintRow(name, model, MeasureSweep(model, settings.anderson, t, kRounds), bench.json);
+    PrintRow(name, model, MeasurePass(model, settings.anderson, t, kRounds), bench.json);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/config.h"
+#include "stableaa/base/config/config.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
 

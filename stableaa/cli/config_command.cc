@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "stableaa/base/config.h"
-#include "stableaa/base/json_table.h"
-#include "stableaa/base/toml_values.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/config/toml_values.h"
+#include "stableaa/base/text/json_table.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/interrupt.h"
-#include "stableaa/base/progress.h"
+#include "stableaa/base/process/interrupt.h"
+#include "stableaa/base/terminal/progress.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/print_plain.h"

@@ -11,16 +11,16 @@
 #include <optional>
 #include <string>
 
-#include "stableaa/base/interrupt.h"
-#include "stableaa/base/progress.h"
+#include "stableaa/base/process/interrupt.h"
+#include "stableaa/base/terminal/progress.h"
 #include "stableaa/cli/agent_flags.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
-#include "stableaa/rl/evaluation.h"
-#include "stableaa/rl/saved_agent.h"
-#include "stableaa/rl/trace.h"
+#include "stableaa/rl/run/evaluation.h"
+#include "stableaa/rl/run/saved_agent.h"
+#include "stableaa/rl/run/trace.h"
 
 namespace stableaa {
 namespace {

@@ -18,13 +18,13 @@
 #include <tuple>
 #include <vector>
 
-#include "stableaa/base/descriptor.h"
+#include "stableaa/base/files/descriptor.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/safetensors.h"
-#include "stableaa/rl/evaluation.h"
-#include "stableaa/rl/run_options.h"
+#include "stableaa/rl/run/evaluation.h"
+#include "stableaa/rl/run/run_options.h"
 
 namespace stableaa {
 namespace {

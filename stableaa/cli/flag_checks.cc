@@ -11,11 +11,11 @@
 #include <utility>
 #include <variant>
 
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/base/error.h"
+#include "stableaa/base/files/atomic_file.h"
 #include "stableaa/base/machine.h"
-#include "stableaa/base/plain_text.h"
-#include "stableaa/base/whole_number.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/base/text/whole_number.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/directories.h"
+#include "stableaa/base/files/directories.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/nn/safetensors.h"
-#include "stableaa/rl/run_options.h"
+#include "stableaa/rl/run/run_options.h"
 
 namespace stableaa {
 namespace {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "stableaa/base/directories.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/files/directories.h"
+#include "stableaa/base/text/plain_text.h"
 #include "stableaa/cli/run_program_test.h"
 
 namespace stableaa {

@@ -17,19 +17,19 @@
 #include <variant>
 #include <vector>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/plain_text.h"
-#include "stableaa/base/progress.h"
-#include "stableaa/base/stopwatch.h"
-#include "stableaa/base/whole_number.h"
+#include "stableaa/base/terminal/progress.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/base/text/whole_number.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/model_reading.h"
 #include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
-#include "stableaa/mdp/generators.h"
-#include "stableaa/mdp/structure.h"
-#include "stableaa/mdp/sweep.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/stopwatch.h"
+#include "stableaa/mdp/generate/generators.h"
+#include "stableaa/mdp/model/structure.h"
+#include "stableaa/mdp/solve/passes.h"
 
 namespace stableaa {
 namespace {
@@ -262,27 +262,27 @@ struct InfoFlags {
   bool json = false;
 };
 
-struct SweepTime {
+struct PassTime {
   double seconds = 0;
   double bytes_per_second = 0;
 };
 
-// The faster of two plain sweeps: the first may have to read the file's pages.
-SweepTime TimeSweep(const Model& model, int threads) {
+// The faster of two plain passes: the first may have to read the file's pages.
+PassTime TimePass(const Model& model, int threads) {
   constexpr double kAnyDiscount = 0.9;  // the time does not depend on it
   const std::vector<double> values(model.states());
   std::vector<double> image(model.states());
   double seconds = HUGE_VAL;
   for (int run = 0; run < 2; ++run) {
     const Stopwatch watch;
-    BackupSweep(model, model.discount().value_or(kAnyDiscount), values, image, {}, threads);
+    BackupPass(model, model.discount().value_or(kAnyDiscount), values, image, {}, threads);
     seconds = std::min(seconds, watch.Seconds());
   }
-  return {seconds, seconds > 0 ? static_cast<double>(SweepBytes(model)) / seconds : 0};
+  return {seconds, seconds > 0 ? static_cast<double>(PassBytes(model)) / seconds : 0};
 }
 
 void PrintInfoJson(const InfoFlags& flags, const ReadingResult& reading, const ModelStructure& s,
-                   const SweepTime& sweep) {
+                   const PassTime& pass) {
   const Json object = {{"file", flags.file},
                        {"format", FormatName(flags.file)},
                        {"discount", OrNull(reading.loaded.model.discount())},
@@ -309,13 +309,13 @@ void PrintInfoJson(const InfoFlags& flags, const ReadingResult& reading, const M
                        {"least_reward", s.least_reward},
                        {"most_reward", s.most_reward},
                        {"threads", flags.threads},
-                       {"sweep_seconds", sweep.seconds},
-                       {"bytes_per_second", sweep.bytes_per_second}};
+                       {"sweep_seconds", pass.seconds},
+                       {"bytes_per_second", pass.bytes_per_second}};
   fmt::print("{}\n", JsonText(object));
 }
 
 void PrintInfo(const InfoFlags& flags, const ReadingResult& reading, const ModelStructure& s,
-               const SweepTime& sweep) {
+               const PassTime& pass) {
   const std::optional<double> discount = reading.loaded.model.discount();
   PrintPlain("{}: {}, read in {:.3g} s\n", Shorten(flags.file, 200), FormatName(flags.file),
              reading.seconds);
@@ -333,8 +333,8 @@ void PrintInfo(const InfoFlags& flags, const ReadingResult& reading, const Model
   PrintPlain("discount     {}\n",
              discount ? fmt::format("{}", *discount) : "none in the file: solve needs --discount");
   PrintPlain("memory       {}\n", Bytes(s.bytes));
-  PrintPlain("sweep        {:.3g} ms with {} {}, {:.3g} GB/s\n", 1e3 * sweep.seconds, flags.threads,
-             flags.threads == 1 ? "thread" : "threads", 1e-9 * sweep.bytes_per_second);
+  PrintPlain("sweep        {:.3g} ms with {} {}, {:.3g} GB/s\n", 1e3 * pass.seconds, flags.threads,
+             flags.threads == 1 ? "thread" : "threads", 1e-9 * pass.bytes_per_second);
   if (!reading.loaded.dropped.empty()) {
     PrintPlain("not read     {}\n", Listed(reading.loaded.dropped));
   }
@@ -343,16 +343,16 @@ void PrintInfo(const InfoFlags& flags, const ReadingResult& reading, const Model
 void RunInfo(const InfoFlags& flags) {
   const ReadingResult reading = ReadModelShowingProgress(flags.file, flags.threads);
   ModelStructure structure;
-  SweepTime sweep;
+  PassTime pass;
   {
     const Progress progress({.label = fmt::format("looking at {}", Shorten(flags.file)),
                              .unit = "",
                              .by_itself = true});
     structure = Analyse(reading.loaded.model);
-    sweep = TimeSweep(reading.loaded.model, flags.threads);
+    pass = TimePass(reading.loaded.model, flags.threads);
   }
-  flags.json ? PrintInfoJson(flags, reading, structure, sweep)
-             : PrintInfo(flags, reading, structure, sweep);
+  flags.json ? PrintInfoJson(flags, reading, structure, pass)
+             : PrintInfo(flags, reading, structure, pass);
 }
 
 void AddInfo(CLI::App& mdp) {

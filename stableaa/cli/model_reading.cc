@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "stableaa/base/plain_text.h"
-#include "stableaa/base/progress.h"
-#include "stableaa/base/stopwatch.h"
+#include "stableaa/base/terminal/progress.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/stopwatch.h"
 
 namespace stableaa {
 

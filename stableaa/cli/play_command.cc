@@ -12,18 +12,18 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/interrupt.h"
-#include "stableaa/base/progress.h"
+#include "stableaa/base/process/interrupt.h"
+#include "stableaa/base/terminal/progress.h"
 #include "stableaa/cli/agent_flags.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
+#include "stableaa/core/error.h"
 #include "stableaa/env/terminal_view.h"
 #include "stableaa/env/video.h"
-#include "stableaa/rl/evaluation.h"
-#include "stableaa/rl/saved_agent.h"
-#include "stableaa/rl/value_picture.h"
+#include "stableaa/rl/run/evaluation.h"
+#include "stableaa/rl/run/saved_agent.h"
+#include "stableaa/rl/run/value_picture.h"
 
 namespace stableaa {
 namespace {

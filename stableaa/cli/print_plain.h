@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/plain_text.h"
 
 namespace stableaa {
 

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "stableaa/base/process_test.h"
+#include "stableaa/base/process/process_test.h"
 #include "stableaa/cli/run_program_test.h"
 
 namespace stableaa {

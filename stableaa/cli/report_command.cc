@@ -9,16 +9,16 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/csv_cells.h"
-#include "stableaa/base/directories.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/interrupt.h"
-#include "stableaa/base/log.h"
-#include "stableaa/base/plain_text.h"
-#include "stableaa/base/progress.h"
+#include "stableaa/base/files/directories.h"
+#include "stableaa/base/process/interrupt.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/base/terminal/progress.h"
+#include "stableaa/base/text/csv_cells.h"
+#include "stableaa/base/text/plain_text.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/program.h"
-#include "stableaa/experiment/report.h"
+#include "stableaa/core/error.h"
+#include "stableaa/experiment/report/report.h"
 
 namespace stableaa {
 namespace {
@@ -76,16 +76,14 @@ ReportOptions Options(const ReportFlags& flags) {
   return options;
 }
 
-Json Number(double number) { return std::isfinite(number) ? Json(number) : Json(); }
-
 Json IntervalJson(const std::optional<Interval>& interval) {
-  return interval ? Json::array({Number(interval->low), Number(interval->high)}) : Json();
+  return interval ? Json::array({JsonNumber(interval->low), JsonNumber(interval->high)}) : Json();
 }
 
 Json EstimateJson(const Estimate& estimate) {
-  return {{"mean", Number(estimate.mean)},
-          {"std", Number(estimate.deviation)},
-          {"iqm", Number(estimate.iqm)},
+  return {{"mean", JsonNumber(estimate.mean)},
+          {"std", JsonNumber(estimate.deviation)},
+          {"iqm", JsonNumber(estimate.iqm)},
           {"interval", IntervalJson(estimate.interval)}};
 }
 
@@ -101,7 +99,7 @@ Json VariantJson(const VariantRuns& runs, std::int64_t step) {
           {"best", EstimateJson(EstimateOf({runs.Values(&ComparedRun::best)}))},
           {"area", EstimateJson(EstimateOf({runs.Values(&ComparedRun::area)}))},
           {"steps_to_threshold",
-           {{"median", Number(steps.median)}, {"interval", IntervalJson(steps.interval)}}}};
+           {{"median", JsonNumber(steps.median)}, {"interval", IntervalJson(steps.interval)}}}};
 }
 
 void PrintJson(const ReportSummary& summary) {
@@ -124,7 +122,7 @@ void PrintJson(const ReportSummary& summary) {
     }
     object["environments"].push_back({{"env", results.env},
                                       {"step", results.steps.back()},
-                                      {"threshold", Number(results.threshold)},
+                                      {"threshold", JsonNumber(results.threshold)},
                                       {"variants", variants}});
   }
   fmt::print("{}\n", JsonText(object));

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/config.h"
+#include "stableaa/base/config/config.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
-#include "stableaa/rl/run_options.h"
-#include "stableaa/rl/run_results_test.h"
+#include "stableaa/rl/run/run_options.h"
+#include "stableaa/rl/run/run_results_test.h"
 
 namespace stableaa {
 namespace {
@@ -30,7 +30,7 @@ void Train(const fs::path& directory, const std::string& preset, int seed,
 }
 
 TEST(FullReportCommand, ComparesRunsAndPrintsWhereThePageIs) {
-  const TemporaryFolder folder;
+  const FolderOfRuns folder;
   for (const int seed : {1, 2}) {
     Train(folder / ("runs/a" + std::to_string(seed)), "dqn", seed);
     Train(folder / ("runs/b" + std::to_string(seed)), "stable-aa", seed);
@@ -66,7 +66,7 @@ TEST(FullReportCommand, ComparesRunsAndPrintsWhereThePageIs) {
 }
 
 TEST(ReportCommand, RefusesWhatMakesNoSense) {
-  const TemporaryFolder folder;
+  const FolderOfRuns folder;
   const std::string missing = folder / "nothing";
   ExpectError(Stableaa({"report"}), 2);
   EXPECT_NE(
@@ -108,7 +108,7 @@ void WriteRun(const fs::path& directory, const std::string& preset, std::uint64_
 constexpr const char* kMetrics = "step,eval_return_mean\n1000,20\n2000,30\n";
 
 TEST(FullReportCommand, CarriesRunsOfASweepForwardThatReachedItsReturn) {
-  const TemporaryFolder folder;
+  const FolderOfRuns folder;
   // Every evaluation is enough, so each run ends at its first one.
   WriteContent(folder / "suite.toml",
                "env = \"classic/cartpole\"\nseeds = 2\n"
@@ -133,7 +133,7 @@ TEST(FullReportCommand, CarriesRunsOfASweepForwardThatReachedItsReturn) {
 }
 
 TEST(FullReportCommand, SaysWhichFiltersAndLabelsThereAre) {
-  const TemporaryFolder folder;
+  const FolderOfRuns folder;
   WriteRun(folder / "runs/a", "dqn", 1, kMetrics);
   WriteRun(folder / "runs/b", "raa", 1, kMetrics);
   const Arguments report = {"report", folder / "runs", "--out", folder / "report"};
@@ -153,7 +153,7 @@ TEST(FullReportCommand, SaysWhichFiltersAndLabelsThereAre) {
 
 // Names from files: a terminal must not obey them.
 TEST(FullReportCommand, PrintsNoControlCharacters) {
-  const TemporaryFolder folder;
+  const FolderOfRuns folder;
   WriteRun(folder / "runs/a", "x\x1b]0;evil\x07", 1, kMetrics);
   WriteRun(folder / "runs/b\x1b[2J", "dqn", 1, "step,\x1b[31m\n1,x\n");
   WriteContent(folder / "runs/sweep.json",
@@ -169,7 +169,7 @@ TEST(FullReportCommand, PrintsNoControlCharacters) {
 }
 
 TEST(FullReportCommand, WarnsOfEvaluationsThatAreNoNumbers) {
-  const TemporaryFolder folder;
+  const FolderOfRuns folder;
   WriteRun(folder / "runs/a", "dqn", 1, kMetrics);
   WriteRun(folder / "runs/b", "dqn", 2, "step,eval_return_mean\n1000,nan\n2000,30\n");
   const Outcome outcome = Stableaa({"report", folder / "runs", "--out", folder / "report"});
@@ -182,7 +182,7 @@ TEST(FullReportCommand, WarnsOfEvaluationsThatAreNoNumbers) {
 // gnuplot as it is where a font or a terminal is broken: all is well, it says, and nothing is
 // there.
 TEST(FullReportCommand, FailsIfAFigureIsNotDrawn) {
-  const TemporaryFolder folder;
+  const FolderOfRuns folder;
   WriteRun(folder / "runs/a", "dqn", 1, kMetrics);
   const fs::path gnuplot = folder / "bin/gnuplot";
   fs::create_directories(folder / "bin");
@@ -204,7 +204,7 @@ TEST(FullReportCommand, FailsIfAFigureIsNotDrawn) {
 }
 
 TEST(FullReportCommand, FailsIfThePageCannotBeWritten) {
-  const TemporaryFolder folder;
+  const FolderOfRuns folder;
   WriteRun(folder / "runs/a", "dqn", 1, kMetrics);
   WriteContent(folder / "file", "");
   const std::string message =
@@ -214,7 +214,7 @@ TEST(FullReportCommand, FailsIfThePageCannotBeWritten) {
 
 // No errors in the console, all figures visible, not wider than a phone, light and dark.
 TEST(FullReportPage, IsWellInARealBrowser) {
-  const TemporaryFolder folder;
+  const FolderOfRuns folder;
   for (const int seed : {1, 2}) {
     Train(folder / ("runs/a" + std::to_string(seed)), "dueling-dqn", seed);
     for (const std::string eta : {"0.1", "1"}) {

@@ -16,13 +16,13 @@
 #include <string_view>
 #include <vector>
 
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/base/random.h"
+#include "stableaa/base/files/atomic_file.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
-#include "stableaa/rl/checkpoint_fields_test.h"
-#include "stableaa/rl/checkpoint_head.h"
-#include "stableaa/rl/run_results_test.h"
+#include "stableaa/core/random.h"
+#include "stableaa/rl/run/checkpoint_fields_test.h"
+#include "stableaa/rl/run/checkpoint_head.h"
+#include "stableaa/rl/run/run_results_test.h"
 
 namespace stableaa {
 namespace {
@@ -75,7 +75,7 @@ class ResumeCommand : public ::testing::Test {
     ExpectUnchanged(run, before);
   }
 
-  TemporaryFolder folder_;
+  FolderOfRuns folder_;
 };
 
 class FullResumeCommand : public ResumeCommand {};

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/directories.h"
+#include "stableaa/base/files/directories.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 

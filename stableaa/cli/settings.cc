@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/log.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "stableaa/anderson/accelerator.h"
-#include "stableaa/base/config.h"
-#include "stableaa/rl/idle_keys.h"
-#include "stableaa/rl/run_options.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/rl/run/idle_keys.h"
+#include "stableaa/rl/run/run_options.h"
 
 namespace CLI {
 class App;

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/base/descriptor.h"
+#include "stableaa/base/files/descriptor.h"
 #include "stableaa/cli/run_program_test.h"
 
 namespace stableaa {
@@ -402,7 +402,7 @@ TEST_F(CommandSolve, AnInterruptionGivesTheBestSoFarAndAllFiles) {
 
 // ---- Trace and plot ----
 
-TEST_F(CommandSolve, TheTraceHasALinePerSweepAndItsLastOneIsTheResult) {
+TEST_F(CommandSolve, TheTraceHasALinePerPassAndItsLastOneIsTheResult) {
   const Json object =
       Solve({Small(), "--discount", "0.9", "--method", "vi", "--trace", Path("t.csv")});
   const std::vector<std::string> lines = Lines(Content("t.csv"));

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/directories.h"
-#include "stableaa/base/process_test.h"
+#include "stableaa/base/files/directories.h"
+#include "stableaa/base/process/process_test.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 

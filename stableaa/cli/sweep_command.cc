@@ -12,18 +12,18 @@
 #include <system_error>
 #include <vector>
 
-#include "stableaa/base/directories.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/interrupt.h"
-#include "stableaa/base/log.h"
+#include "stableaa/base/files/directories.h"
 #include "stableaa/base/machine.h"
-#include "stableaa/base/plain_text.h"
-#include "stableaa/base/progress.h"
+#include "stableaa/base/process/interrupt.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/base/terminal/progress.h"
+#include "stableaa/base/text/plain_text.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/program.h"
-#include "stableaa/experiment/suite.h"
-#include "stableaa/experiment/sweep.h"
-#include "stableaa/experiment/sweep_estimate.h"
+#include "stableaa/core/error.h"
+#include "stableaa/experiment/suite/suite.h"
+#include "stableaa/experiment/sweep/estimate.h"
+#include "stableaa/experiment/sweep/sweep.h"
 
 namespace stableaa {
 namespace {

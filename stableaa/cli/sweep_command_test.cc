@@ -26,12 +26,12 @@
 #include <thread>
 #include <vector>
 
-#include "stableaa/base/descriptor.h"
-#include "stableaa/base/process_test.h"
-#include "stableaa/base/random.h"
+#include "stableaa/base/files/descriptor.h"
+#include "stableaa/base/process/process_test.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
-#include "stableaa/rl/run_results_test.h"
+#include "stableaa/core/random.h"
+#include "stableaa/rl/run/run_results_test.h"
 
 namespace stableaa {
 namespace {
@@ -138,7 +138,7 @@ class SweepCommand : public ::testing::Test {
     EXPECT_EQ(Status().size(), static_cast<std::size_t>(2 * seeds));
   }
 
-  TemporaryFolder folder_;
+  FolderOfRuns folder_;
 };
 
 class FullSweepCommand : public SweepCommand {};

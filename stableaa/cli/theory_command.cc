@@ -17,16 +17,16 @@
 #include <string_view>
 #include <vector>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/interrupt.h"
-#include "stableaa/base/log.h"
-#include "stableaa/base/progress.h"
+#include "stableaa/base/process/interrupt.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/base/terminal/progress.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/program.h"
+#include "stableaa/core/error.h"
 #include "stableaa/theory/claims.h"
-#include "stableaa/theory/experiment.h"
 #include "stableaa/theory/figures.h"
+#include "stableaa/theory/trials.h"
 
 namespace stableaa {
 namespace {
@@ -35,7 +35,7 @@ using Json = nlohmann::ordered_json;
 
 struct TheoryFlags {
   std::vector<std::string> claims;
-  ExperimentOptions experiment;
+  TrialOptions trials;
   bool explain = false;
   std::optional<std::string> figures;
   bool json = false;
@@ -43,12 +43,10 @@ struct TheoryFlags {
 
 // ---- One result, in three ways ----
 
-Json Number(double number) { return std::isfinite(number) ? Json(number) : Json(); }
-
 Json InequalityJson(const std::optional<Inequality>& inequality) {
   if (!inequality) return {};
-  return {{"left", Number(static_cast<double>(inequality->left))},
-          {"right", Number(static_cast<double>(inequality->right))}};
+  return {{"left", JsonNumber(static_cast<double>(inequality->left))},
+          {"right", JsonNumber(static_cast<double>(inequality->right))}};
 }
 
 void AddExplanation(const ClaimResult& result, Json& object) {
@@ -71,8 +69,8 @@ void PrintJson(const ClaimResult& result, bool explain) {
                  {"as_printed", Name(result.printed.verdict)},
                  {"corrected", Name(result.corrected.verdict)},
                  {"trials", result.trials},
-                 {"worst", Number(result.corrected.worst)},
-                 {"worst_printed", Number(result.printed.worst)},
+                 {"worst", JsonNumber(result.corrected.worst)},
+                 {"worst_printed", JsonNumber(result.printed.worst)},
                  {"searched", result.searched},
                  {"instance", result.corrected.instance},
                  {"instance_printed", result.printed.instance},
@@ -186,7 +184,7 @@ std::vector<const Claim*> ChosenClaims(const TheoryFlags& flags) {
 
 void DrawFigures(const TheoryFlags& flags, const InterruptGuard& interrupt) {
   const auto paths =
-      DrawTheoryFigures(*flags.figures, flags.experiment.seed, [&](std::string_view name) {
+      DrawTheoryFigures(*flags.figures, flags.trials.seed, [&](std::string_view name) {
         interrupt.ThrowIfRequested();
         LogInfo(fmt::format("drawing {}", name));
       });
@@ -194,8 +192,8 @@ void DrawFigures(const TheoryFlags& flags, const InterruptGuard& interrupt) {
 }
 
 // The line on the terminal is gone when this returns.
-ClaimResult TestShowingProgress(const Claim& claim, const std::string& label,
-                                ExperimentOptions options, const InterruptGuard& interrupt) {
+ClaimResult TestShowingProgress(const Claim& claim, const std::string& label, TrialOptions options,
+                                const InterruptGuard& interrupt) {
   Progress progress({.label = label, .unit = "instances"});
   options.watch = [&](std::int64_t done, std::int64_t) {
     interrupt.ThrowIfRequested();
@@ -205,7 +203,7 @@ ClaimResult TestShowingProgress(const Claim& claim, const std::string& label,
 }
 
 void RunTheory(const TheoryFlags& flags) {
-  flags.experiment.Validate();
+  flags.trials.Validate();
   const std::vector<const Claim*> claims = ChosenClaims(flags);
   const InterruptGuard interrupt;
   if (flags.figures) DrawFigures(flags, interrupt);
@@ -214,7 +212,7 @@ void RunTheory(const TheoryFlags& flags) {
   for (const Claim* claim : claims) {
     const std::string label =
         fmt::format("{} ({} of {})", claim->id, results.size() + 1, claims.size());
-    results.push_back(TestShowingProgress(*claim, label, flags.experiment, interrupt));
+    results.push_back(TestShowingProgress(*claim, label, flags.trials, interrupt));
     if (flags.json) {
       PrintJson(results.back(), flags.explain);
     } else if (flags.explain) {
@@ -245,12 +243,12 @@ void AddTheoryCommand(CLI::App& program) {
       program.add_subcommand("theory", "Test the paper's claims, as printed and as corrected");
   theory->add_option("CLAIM", flags->claims, "Claims to test (default: all, listed below)");
   theory
-      ->add_option("--trials", flags->experiment.trials,
+      ->add_option("--trials", flags->trials.trials,
                    "Random instances per claim; fixed ones and a search come on top "
                    "(default: 1000)")
       ->transform(WholeBetween(1, kMostTrials))
       ->type_name("N in [1, 10^12]");
-  AddSeedFlag(*theory, &flags->experiment.seed, "Seed of all instances (default: 1)");
+  AddSeedFlag(*theory, &flags->trials.seed, "Seed of all instances (default: 1)");
   theory->add_flag("--explain", flags->explain,
                    "Statement, counterexample, correction and derivation of the claims");
   theory

@@ -16,21 +16,21 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/interrupt.h"
-#include "stableaa/base/log.h"
-#include "stableaa/base/plain_text.h"
-#include "stableaa/base/progress.h"
+#include "stableaa/base/process/interrupt.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/base/terminal/progress.h"
+#include "stableaa/base/text/plain_text.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
-#include "stableaa/experiment/suite.h"
+#include "stableaa/core/error.h"
+#include "stableaa/experiment/suite/suite.h"
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/spec.h"
-#include "stableaa/rl/idle_keys.h"
-#include "stableaa/rl/trainer.h"
-#include "stableaa/rl/trust.h"
+#include "stableaa/rl/run/idle_keys.h"
+#include "stableaa/rl/run/trainer.h"
+#include "stableaa/rl/run/trust.h"
 
 namespace stableaa {
 namespace {

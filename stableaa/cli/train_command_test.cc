@@ -30,12 +30,12 @@
 #include <tuple>
 #include <vector>
 
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/base/random.h"
+#include "stableaa/base/files/atomic_file.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
-#include "stableaa/rl/checkpoint_head.h"
-#include "stableaa/rl/run_results_test.h"
+#include "stableaa/core/random.h"
+#include "stableaa/rl/run/checkpoint_head.h"
+#include "stableaa/rl/run/run_results_test.h"
 
 namespace stableaa {
 namespace {
@@ -100,7 +100,7 @@ class TrainCommand : public ::testing::Test {
     return Path(name);
   }
 
-  TemporaryFolder folder_;
+  FolderOfRuns folder_;
 };
 
 class FullTrainCommand : public TrainCommand {};

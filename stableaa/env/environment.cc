@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 

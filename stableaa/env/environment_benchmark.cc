@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "stableaa/base/median.h"
-#include "stableaa/base/stopwatch.h"
+#include "stableaa/core/median.h"
+#include "stableaa/core/stopwatch.h"
 #include "stableaa/env/fixed_policy.h"
 #include "stableaa/env/gymnasium/gymnasium_environment.h"
 

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 #include "stableaa/env/minatar/minatar.h"
 #include "stableaa/env/minatar/scripted_policy.h"
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <string_view>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 #include "stableaa/env/classic/classic.h"
 #include "stableaa/env/minatar/minatar.h"
 #include "stableaa/env/minatar/scripted_policy.h"

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/env/simulation.h"
 

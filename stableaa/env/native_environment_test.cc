@@ -13,9 +13,9 @@
 #include <string_view>
 #include <utility>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
 #include "stableaa/env/classic/classic.h"
 #include "stableaa/env/fixed_policy.h"
 #include "stableaa/env/minatar/minatar.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <utility>
 
-#include "stableaa/base/config.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/nearest_name.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/text/nearest_name.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 #include "stableaa/env/classic/classic.h"
 #include "stableaa/env/gymnasium/gymnasium_environment.h"
 #include "stableaa/env/minatar/minatar.h"

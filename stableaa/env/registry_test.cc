@@ -9,9 +9,9 @@
 #include <set>
 #include <string_view>
 
-#include "stableaa/base/config.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

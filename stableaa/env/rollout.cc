@@ -6,7 +6,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "stableaa/base/moments.h"
+#include "stableaa/core/moments.h"
 
 namespace stableaa {
 namespace {

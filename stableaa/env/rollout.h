@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/atomic_file.h"
+#include "stableaa/base/files/atomic_file.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/env/fixed_policy.h"
 

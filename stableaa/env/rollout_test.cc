@@ -13,8 +13,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/native_environment.h"
 #include "stableaa/env/registry.h"
 

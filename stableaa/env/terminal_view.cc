@@ -17,8 +17,8 @@
 #include <thread>
 #include <utility>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -13,8 +13,8 @@
 #include <limits>
 #include <memory>
 
-#include "stableaa/base/descriptor.h"
-#include "stableaa/base/error.h"
+#include "stableaa/base/files/descriptor.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

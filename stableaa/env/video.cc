@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/base/child_process.h"
-#include "stableaa/base/descriptor.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/outside_tool.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/files/descriptor.h"
+#include "stableaa/base/process/child_process.h"
+#include "stableaa/base/process/outside_tool.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

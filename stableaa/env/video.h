@@ -23,7 +23,7 @@
 #include <memory>
 #include <string>
 
-#include "stableaa/base/atomic_file.h"
+#include "stableaa/base/files/atomic_file.h"
 #include "stableaa/env/picture.h"
 
 namespace stableaa {

@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/base/descriptor.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/interrupt.h"
-#include "stableaa/base/process_test.h"
+#include "stableaa/base/files/descriptor.h"
+#include "stableaa/base/process/interrupt.h"
+#include "stableaa/base/process/process_test.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/nn/loss.h"
 #include "stableaa/nn/network.h"
 #include "stableaa/nn/optimizer.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 
 namespace stableaa {
 

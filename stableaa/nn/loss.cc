@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {
@@ -25,7 +25,7 @@ ValueAndSlope LossOf(const LossOptions& options, double error) {
   return {delta * (size - delta / 2), std::copysign(delta, error)};
 }
 
-void CheckSize(const char* what, std::size_t size, std::size_t expected) {
+void CheckLossSize(const char* what, std::size_t size, std::size_t expected) {
   if (size != expected) {
     throw BadInput(fmt::format("loss: expected {} {}, found {}", expected, what, size));
   }
@@ -77,11 +77,11 @@ void Check(const LossOptions& options, const LossBatch& batch,
     throw BadInput(fmt::format("loss: expected at least one action, found {}", batch.actions));
   }
   const std::size_t outputs = samples * static_cast<std::size_t>(batch.actions);
-  CheckSize("outputs", batch.outputs.size(), outputs);
-  CheckSize("targets", batch.targets.size(), samples);
-  CheckSize("weights", batch.weights.size(), batch.weights.empty() ? 0 : samples);
-  CheckSize("output gradients", output_gradients.size(), outputs);
-  CheckSize("errors", errors.size(), errors.empty() ? 0 : samples);
+  CheckLossSize("outputs", batch.outputs.size(), outputs);
+  CheckLossSize("targets", batch.targets.size(), samples);
+  CheckLossSize("weights", batch.weights.size(), batch.weights.empty() ? 0 : samples);
+  CheckLossSize("output gradients", output_gradients.size(), outputs);
+  CheckLossSize("errors", errors.size(), errors.empty() ? 0 : samples);
   for (std::size_t i = 0; i < samples; ++i) CheckSample(batch, i);
   for (std::size_t i = 0; i < samples; ++i) CheckFinite(batch, i);
 }

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 #include "stableaa/nn/finite_difference_test.h"
 #include "stableaa/nn/reference_network.h"
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 

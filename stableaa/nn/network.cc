@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "stableaa/base/error.h"
 #include "stableaa/base/machine.h"
-#include "stableaa/base/nearest_name.h"
+#include "stableaa/base/text/nearest_name.h"
+#include "stableaa/core/error.h"
 #include "stableaa/nn/backends.h"
 
 namespace stableaa {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
-#include "stableaa/base/median.h"
-#include "stableaa/base/random.h"
-#include "stableaa/base/stopwatch.h"
+#include "stableaa/core/median.h"
+#include "stableaa/core/random.h"
+#include "stableaa/core/stopwatch.h"
 #include "stableaa/nn/loss.h"
 #include "stableaa/nn/random_input.h"
 #include "stableaa/nn/sgemm.h"

@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 #include "stableaa/nn/random_input.h"
 
 namespace stableaa {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/nn/network.h"
 #include "stableaa/nn/random_input.h"
 #include "stableaa/nn/safetensors.h"

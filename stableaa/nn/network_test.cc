@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/nn/loss.h"
 #include "stableaa/nn/network_check.h"
 #include "stableaa/nn/optimizer.h"

@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 #include "stableaa/nn/aligned_buffer.h"
 #include "stableaa/nn/backends.h"
 #include "stableaa/nn/openmp_threads.h"

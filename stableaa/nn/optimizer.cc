@@ -6,10 +6,10 @@
 #include <cmath>
 #include <utility>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/config.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
 #include "stableaa/nn/kernels.h"
 #include "stableaa/nn/network.h"
 

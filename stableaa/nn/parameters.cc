@@ -7,9 +7,9 @@
 #include <cstring>
 #include <utility>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 
 namespace stableaa {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 #include "stableaa/nn/parameters.h"
 
 namespace stableaa {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/nn/network.h"
 
 namespace stableaa {

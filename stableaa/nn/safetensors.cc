@@ -13,11 +13,11 @@
 #include <system_error>
 #include <utility>
 
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
+#include "stableaa/base/files/atomic_file.h"
 #include "stableaa/base/machine.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
 #include "stableaa/nn/plan.h"
 #include "stableaa/nn/spec.h"
 

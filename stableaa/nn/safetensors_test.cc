@@ -14,10 +14,10 @@
 #include <string_view>
 #include <utility>
 
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/base/error.h"
+#include "stableaa/base/files/atomic_file.h"
 #include "stableaa/base/machine.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 
 namespace stableaa {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/median.h"
-#include "stableaa/base/stopwatch.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/median.h"
+#include "stableaa/core/stopwatch.h"
 #include "stableaa/nn/openmp_threads.h"
 
 namespace stableaa {

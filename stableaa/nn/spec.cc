@@ -7,9 +7,9 @@
 #include <cmath>
 #include <utility>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/nearest_name.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/nearest_name.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 #include "stableaa/nn/plan.h"
 
 namespace stableaa {

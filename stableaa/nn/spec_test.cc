@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 #include "stableaa/nn/message_test.h"
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/plan.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "stableaa/anderson/accelerator.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/theory/chosen_model.h"
 
 namespace stableaa {

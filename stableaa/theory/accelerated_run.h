@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "stableaa/anderson/weights.h"
-#include "stableaa/mdp/model.h"
+#include "stableaa/mdp/model/model.h"
 #include "stableaa/theory/choices.h"
 
 namespace stableaa {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "stableaa/anderson/weights.h"
-#include "stableaa/base/random.h"
 #include "stableaa/bellman/backup.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/core/random.h"
+#include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/theory/choices.h"
 
 namespace stableaa {

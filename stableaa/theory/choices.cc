@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 
 namespace stableaa {
 namespace {

@@ -7,7 +7,7 @@
 //
 // A generator that takes all it needs from here gives a search for free: change a few of the
 // numbers and generate again, and the instance that comes out is a neighbour of the first
-// (experiment.cc). The generator itself need not know.
+// (trials.cc). The generator itself need not know.
 #ifndef STABLEAA_THEORY_CHOICES_H_
 #define STABLEAA_THEORY_CHOICES_H_
 

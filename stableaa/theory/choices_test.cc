@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 
 namespace stableaa {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/mdp/generators.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/generate/generators.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {

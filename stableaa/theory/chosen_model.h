@@ -2,7 +2,7 @@
 #ifndef STABLEAA_THEORY_CHOSEN_MODEL_H_
 #define STABLEAA_THEORY_CHOSEN_MODEL_H_
 
-#include "stableaa/mdp/model.h"
+#include "stableaa/mdp/model/model.h"
 #include "stableaa/theory/choices.h"
 
 namespace stableaa {

@@ -1,9 +1,9 @@
-// A claim of the paper as an experiment that can fail.
+// A claim of the paper as a test that can fail.
 //
 // Most claims are inequalities, left ≤ right, over some class of instances (windows of Anderson
 // mixing, runs of accelerated value iteration, vectors of action values). A claim has two forms,
 // as the paper prints it and as it is true, and a generator that makes an instance and compares
-// both sides in both forms. experiment.h draws instances, looks for worse ones, and gives verdicts.
+// both sides in both forms. trials.h draws instances, looks for worse ones, and gives verdicts.
 //
 // One file per group of claims: quasi_newton_claim.cc (Proposition 1), convergence_claims.cc
 // (Theorems 1 and 2, the gain), stability_claims.cc (Theorem 3, Proposition 2, the ridge),

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/nearest_name.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/nearest_name.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 

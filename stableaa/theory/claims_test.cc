@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "stableaa/base/error.h"
-#include "stableaa/theory/experiment.h"
+#include "stableaa/core/error.h"
+#include "stableaa/theory/trials.h"
 
 namespace stableaa {
 namespace {

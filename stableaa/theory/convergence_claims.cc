@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stableaa/anderson/weights.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/theory/accelerated_run.h"
 #include "stableaa/theory/claims.h"
 #include "stableaa/theory/residual_window.h"
@@ -15,7 +15,7 @@
 namespace stableaa {
 namespace {
 
-constexpr long double kEpsilon = std::numeric_limits<double>::epsilon();
+constexpr long double kDoubleEpsilon = std::numeric_limits<double>::epsilon();
 
 using Step = AcceleratedRun::Step;
 
@@ -28,7 +28,8 @@ long double Contraction(const AcceleratedRun& run) {
 // Rounding of ‖e_k‖: that of the iterate, and of probabilities that sum to 1 only almost.
 long double ResidualAllowance(const AcceleratedRun& run, std::size_t k) {
   return (1 + run.map.discount) * run.steps[k - 1].defect +
-         kEpsilon * (SupNorm(run.steps[k].residual) + SupNorm(run.steps[k - 1].mixed_residual));
+         kDoubleEpsilon *
+             (SupNorm(run.steps[k].residual) + SupNorm(run.steps[k - 1].mixed_residual));
 }
 
 // θ_k ((1−β) + γβ) ‖e_{k−1}‖, the first term of both theorems as printed.
@@ -211,7 +212,7 @@ Gain GainOf(const ResidualWindow& window) {
           .mixed_sup = SupNorm(mixed),
           .newest_sup = SupNorm(newest),
           .size = static_cast<long double>(n),
-          .allowance = kEpsilon * terms};
+          .allowance = kDoubleEpsilon * terms};
 }
 
 TrialOutcome CheckTwoNormGain(const ResidualWindow& window) {
@@ -252,7 +253,7 @@ constexpr FixedInstance kSupGainInstances[] = {
     {"n = 4, e_k = (1, 1, 1, 1), e_k − e_{k−1} = (−1, 1, 1, 1), m = 1: the bound is attained",
      [] { return CheckSupGain(LeaningWindow(4, -1)); }}};
 
-constexpr Claim kClaims[] = {
+constexpr Claim kConvergenceClaims[] = {
     {.id = "thm1",
      .title = "Theorem 1: the residual after an accelerated step",
      .printed =
@@ -317,6 +318,6 @@ constexpr Claim kClaims[] = {
 
 }  // namespace
 
-std::span<const Claim> ConvergenceClaims() { return kClaims; }
+std::span<const Claim> ConvergenceClaims() { return kConvergenceClaims; }
 
 }  // namespace stableaa

@@ -9,12 +9,12 @@
 #include <optional>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/theory/accelerated_run.h"
 #include "stableaa/theory/choices.h"
 #include "stableaa/theory/claims.h"
-#include "stableaa/theory/experiment.h"
 #include "stableaa/theory/residual_window.h"
+#include "stableaa/theory/trials.h"
 
 namespace stableaa {
 namespace {

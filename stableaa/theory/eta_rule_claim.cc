@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "stableaa/anderson/accelerator.h"
-#include "stableaa/mdp/generators.h"
-#include "stableaa/mdp/model.h"
-#include "stableaa/mdp/sweep.h"
+#include "stableaa/mdp/generate/generators.h"
+#include "stableaa/mdp/model/model.h"
+#include "stableaa/mdp/solve/passes.h"
 #include "stableaa/theory/claims.h"
 
 namespace stableaa {
@@ -37,7 +37,7 @@ int CountBackups(const Model& model, double discount, Step step) {
   std::vector<double> values(model.states(), 0);
   std::vector<double> image(model.states());
   for (int backups = 1;; ++backups) {
-    const Differences differences = BackupSweep(model, discount, values, image, {}, 1);
+    const Differences differences = BackupPass(model, discount, values, image, {}, 1);
     if (differences.magnitude() <= kTolerance || backups == kMostBackups) return backups;
     step(values, image);
   }
@@ -62,10 +62,10 @@ int CountAccelerated(const Model& model, double discount, int memory, double eta
 bool MixesFast(const Model& model, double discount) {
   std::vector<double> values(model.states(), 0);
   std::vector<double> image(model.states());
-  const double first = BackupSweep(model, discount, values, image, {}, 1).span();
+  const double first = BackupPass(model, discount, values, image, {}, 1).span();
   for (int backups = 0; backups < kMostMixingBackups; ++backups) {
     values.swap(image);
-    if (BackupSweep(model, discount, values, image, {}, 1).span() <= kMixed * first) return true;
+    if (BackupPass(model, discount, values, image, {}, 1).span() <= kMixed * first) return true;
   }
   return false;
 }
@@ -131,7 +131,7 @@ constexpr FixedInstance kKnownGarnet[] = {
      "value iteration 2501; η = .001: 244 (the rule: 227), .01: 1260 (1251), .1: 2275 (2274)",
      KnownGarnet}};
 
-constexpr Claim kClaims[] = {{
+constexpr Claim kEtaRuleClaims[] = {{
     .id = "eta-rule",
     .title = "The η rule: weights `stable` are 1 + (1−γ)/η times as fast as none",
     .printed = "",
@@ -161,6 +161,6 @@ constexpr Claim kClaims[] = {{
 
 }  // namespace
 
-std::span<const Claim> EtaRuleClaims() { return kClaims; }
+std::span<const Claim> EtaRuleClaims() { return kEtaRuleClaims; }
 
 }  // namespace stableaa

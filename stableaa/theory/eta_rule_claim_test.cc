@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "stableaa/anderson/fixed_point.h"
-#include "stableaa/base/random.h"
-#include "stableaa/mdp/generators.h"
-#include "stableaa/mdp/sweep.h"
+#include "stableaa/core/random.h"
+#include "stableaa/mdp/generate/generators.h"
+#include "stableaa/mdp/solve/passes.h"
 #include "stableaa/theory/claims.h"
-#include "stableaa/theory/experiment.h"
+#include "stableaa/theory/trials.h"
 
 namespace stableaa {
 namespace {
@@ -33,7 +33,7 @@ std::int64_t Backups(const Model& model, int memory, double eta) {
       .memory = memory, .weights = {.rule = WeightRule::kStable, .eta = eta}, .safeguard = false};
   std::vector<double> values(model.states(), 0);
   const auto map = [&](std::span<const double> x, std::span<double> image) {
-    BackupSweep(model, kDiscount, x, image, {}, 1);
+    BackupPass(model, kDiscount, x, image, {}, 1);
   };
   const FixedPointSummary summary = SolveFixedPoint(map, values, options);
   EXPECT_TRUE(summary.converged);

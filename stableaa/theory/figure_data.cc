@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "stableaa/anderson/accelerator.h"
-#include "stableaa/base/random.h"
 #include "stableaa/bellman/backup.h"
-#include "stableaa/mdp/generators.h"
-#include "stableaa/mdp/model.h"
-#include "stableaa/mdp/sweep.h"
+#include "stableaa/core/random.h"
+#include "stableaa/mdp/generate/generators.h"
+#include "stableaa/mdp/model/model.h"
+#include "stableaa/mdp/solve/passes.h"
 #include "stableaa/theory/one_state_example.h"
 #include "stableaa/theory/update_matrix.h"
 
@@ -57,7 +57,7 @@ void VisitRun(const Model& model, const Backup& backup, const AcceleratorOptions
   VectorXd image = values;
   Accelerator accelerator(size, options);
   for (std::int64_t k = 1; k <= most_backups; ++k) {
-    const Differences differences = OperatorSweep(
+    const Differences differences = OperatorPass(
         model, kFigureDiscount, backup, {values.data(), size}, {image.data(), size}, kThreads);
     const VectorXd before = values;
     const VectorXd residual = image - values;

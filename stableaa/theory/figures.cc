@@ -10,9 +10,9 @@
 #include <string>
 #include <system_error>
 
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/gnuplot.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/process/gnuplot.h"
+#include "stableaa/core/error.h"
 #include "stableaa/theory/figure_data.h"
 #include "stableaa/theory/update_matrix.h"
 

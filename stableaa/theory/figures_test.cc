@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/base/error.h"
-#include "stableaa/mdp/generators.h"
-#include "stableaa/mdp/model.h"
+#include "stableaa/core/error.h"
+#include "stableaa/mdp/generate/generators.h"
+#include "stableaa/mdp/model/model.h"
 #include "stableaa/theory/figure_data.h"
 #include "stableaa/theory/update_matrix.h"
 

@@ -19,10 +19,10 @@
 
 #include "stableaa/bellman/backup.h"
 #include "stableaa/bellman/policy.h"
-#include "stableaa/mdp/model.h"
-#include "stableaa/mdp/model_builder.h"
-#include "stableaa/mdp/solver.h"
-#include "stableaa/mdp/sweep.h"
+#include "stableaa/mdp/model/model.h"
+#include "stableaa/mdp/model/model_builder.h"
+#include "stableaa/mdp/solve/passes.h"
+#include "stableaa/mdp/solve/solver.h"
 #include "stableaa/theory/chosen_model.h"
 #include "stableaa/theory/claims.h"
 #include "stableaa/theory/one_state_example.h"
@@ -33,14 +33,14 @@ namespace {
 using Values = std::vector<double>;
 using LongValues = std::vector<long double>;
 
-constexpr long double kEpsilon = std::numeric_limits<double>::epsilon();
+constexpr long double kDoubleEpsilon = std::numeric_limits<double>::epsilon();
 constexpr long double kLongEpsilon = std::numeric_limits<long double>::epsilon();
 
 constexpr int kMostActions = 8;
 
 // ---- Vectors ----
 
-long double SupNorm(std::span<const double> values) {
+long double LargestMagnitude(std::span<const double> values) {
   long double norm = 0;
   for (const double value : values) norm = std::max<long double>(norm, std::abs(value));
   return norm;
@@ -128,7 +128,7 @@ struct ValuePair {
   long double distance = 0;  // in the sup norm
 
   // The largest entry of either.
-  long double magnitude() const { return std::max(SupNorm(q), SupNorm(moved)); }
+  long double magnitude() const { return std::max(LargestMagnitude(q), LargestMagnitude(moved)); }
 };
 
 ValuePair MakePair(double omega, Values q, Values moved) {
@@ -175,7 +175,7 @@ Inequality CompareValues(const Backup& backup, const ValuePair& pair, long doubl
       static_cast<long double>(backup.Value(pair.moved)) - backup.Value(pair.q);
   return {.left = std::abs(change),
           .right = constant * pair.distance,
-          .allowance = 4 * kEpsilon * pair.magnitude()};
+          .allowance = 4 * kDoubleEpsilon * pair.magnitude()};
 }
 
 Inequality CompareBackups(Choices& choices, std::string* description) {
@@ -185,17 +185,17 @@ Inequality CompareBackups(Choices& choices, std::string* description) {
   const Values moved = ChooseMoved(choices, values, choices.LogUniform(1e-2, 1e2));
   const auto image = [&](const Values& of) {
     Values backed_up(states);
-    OperatorSweep(chosen.model, chosen.discount, chosen.backup(), of, backed_up, 1);
+    OperatorPass(chosen.model, chosen.discount, chosen.backup(), of, backed_up, 1);
     return backed_up;
   };
   if (description != nullptr) {
     *description += fmt::format(", V = {}, V' = {}", List(values), List(moved));
   }
-  const long double magnitude =
-      SupNorm(chosen.model.rewards()) + std::max(SupNorm(values), SupNorm(moved));
+  const long double magnitude = LargestMagnitude(chosen.model.rewards()) +
+                                std::max(LargestMagnitude(values), LargestMagnitude(moved));
   return {.left = Distance(image(values), image(moved)),
           .right = chosen.discount * Distance(values, moved),
-          .allowance = 4 * kEpsilon * magnitude};
+          .allowance = 4 * kDoubleEpsilon * magnitude};
 }
 
 TrialOutcome TestNonexpansive(Choices& choices, std::string* description) {
@@ -253,13 +253,13 @@ void CompareLibrary(const Values& q, double omega, const ExactMellowmax& exact,
   }
   // A probability has the roundings of a sum, a quotient and an exponential, and its share of those
   // of the exponents z, at most ε E|z| ≤ ε log(actions) in total.
-  const long double rounding = 10 * kEpsilon;
+  const long double rounding = 10 * kDoubleEpsilon;
   KeepWorse(worst, {.left = error, .right = 0, .allowance = rounding});
   KeepWorse(worst, {.left = std::abs(sum - 1), .right = 0, .allowance = rounding});
   KeepWorse(worst, {.left = -least, .right = 0, .allowance = 0});
   KeepWorse(worst, {.left = std::abs(backup.Value(q) - exact.value()),
                     .right = 0,
-                    .allowance = 4 * kEpsilon * SupNorm(q)});
+                    .allowance = 4 * kDoubleEpsilon * LargestMagnitude(q)});
 }
 
 // The four inequalities, in long double. `direction` is a second direction for the Hessian.
@@ -393,7 +393,7 @@ TrialOutcome CompareRoot(const Values& q, double omega) {
   // the rounding of their logarithms, which are about as large as ρR and that of ωR.
   const long double range = Range(q);
   const long double rounding =
-      kEpsilon * range * (10 + 2 * std::log1p(omega * range) + 2 * rho * range);
+      kDoubleEpsilon * range * (10 + 2 * std::log1p(omega * range) + 2 * rho * range);
   constexpr long double kAside = 1e-6L;
   TrialOutcome outcome;
   KeepWorse(outcome.corrected, {.left = rho, .right = omega, .allowance = 0});
@@ -433,7 +433,7 @@ TrialOutcome CompareBias(const MellowmaxModel& instance) {
   const Solution soft = Solve(instance.model, options);
   // What is certain of the bias: the values less what their certificates leave open.
   const long double open = static_cast<long double>(best.error) + soft.error;
-  const long double rounding = 4 * kEpsilon * bound;
+  const long double rounding = 4 * kDoubleEpsilon * bound;
   TrialOutcome outcome;
   for (std::size_t s = 0; s < best.values.size(); ++s) {
     const long double bias = static_cast<long double>(best.values[s]) - soft.values[s];
@@ -476,7 +476,7 @@ constexpr FixedInstance kOnePayingAction[] = {
      "V_mm = 10 − log 4/(ω(1−γ)) = 9.861",
      OnePayingAction}};
 
-constexpr Claim kClaims[] = {
+constexpr Claim kOperatorClaims[] = {
     {
         .id = "mellowmax-nonexpansive",
         .title = "Assumption 2: mellowmax does not expand, and its backup contracts by γ",
@@ -571,6 +571,6 @@ constexpr Claim kClaims[] = {
 
 }  // namespace
 
-std::span<const Claim> OperatorClaims() { return kClaims; }
+std::span<const Claim> OperatorClaims() { return kOperatorClaims; }
 
 }  // namespace stableaa

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/theory/claims.h"
-#include "stableaa/theory/experiment.h"
+#include "stableaa/theory/trials.h"
 
 namespace stableaa {
 namespace {

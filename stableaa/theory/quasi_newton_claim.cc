@@ -11,9 +11,9 @@
 namespace stableaa {
 namespace {
 
-constexpr long double kEpsilon = std::numeric_limits<long double>::epsilon();
+constexpr long double kLongEpsilon = std::numeric_limits<long double>::epsilon();
 // Beyond this the inverses of the printed formulas mean nothing in long double.
-constexpr long double kWorstCondition = 1e5L;
+constexpr long double kWorstSecantCondition = 1e5L;
 
 // The window as columns oldest first: those before the newest follow from the differences.
 LongMatrix Columns(const LongVector& newest, const LongMatrix& differences) {
@@ -31,7 +31,7 @@ TrialOutcome CheckProposition1(const ResidualWindow& window, long double damping
   if (residuals.cols() > residuals.rows()) return {};
   const LongVector singular = Eigen::JacobiSVD<LongMatrix>(residuals).singularValues();
   const long double condition = singular[0] / singular[singular.size() - 1];
-  if (!(condition < kWorstCondition)) return {};
+  if (!(condition < kWorstSecantCondition)) return {};
 
   // Eq. 2 with the weights of Eq. 4.
   const LongVector ones = LongVector::Ones(residuals.cols());
@@ -51,7 +51,7 @@ TrialOutcome CheckProposition1(const ResidualWindow& window, long double damping
       (iterates.norm() + residuals.norm()) * (1 + alpha.norm()) + directions.norm() * tau.norm();
   return {.printed = Inequality{.left = (mixed - newton).norm(),
                                 .right = 0,
-                                .allowance = kEpsilon * condition * condition * size}};
+                                .allowance = kLongEpsilon * condition * condition * size}};
 }
 
 TrialOutcome TryProposition1(Choices& choices, std::string* description) {
@@ -61,7 +61,7 @@ TrialOutcome TryProposition1(Choices& choices, std::string* description) {
   return CheckProposition1(window, damping);
 }
 
-constexpr Claim kClaims[] = {
+constexpr Claim kQuasiNewtonClaims[] = {
     {.id = "prop1",
      .title = "Proposition 1: Anderson mixing is a quasi-Newton method",
      .printed = "(1−β) Σ α_i Q_i + β Σ α_i T Q_i = Q_k − G_k e_k\n"
@@ -75,6 +75,6 @@ constexpr Claim kClaims[] = {
 
 }  // namespace
 
-std::span<const Claim> QuasiNewtonClaims() { return kClaims; }
+std::span<const Claim> QuasiNewtonClaims() { return kQuasiNewtonClaims; }
 
 }  // namespace stableaa

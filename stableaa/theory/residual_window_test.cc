@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/theory/accelerated_run.h"
 #include "stableaa/theory/choices.h"
 

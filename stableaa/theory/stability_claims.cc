@@ -211,7 +211,7 @@ constexpr FixedInstance kRidgeInstances[] = {
     {"one state that stays, r = 1, γ = .9, m = 1, β = 1, η = .1: λ/‖H‖² = 10.1 in every step",
      [] { return CheckRidge(RunOneState(SlowModeRun())); }}};
 
-constexpr Claim kClaims[] = {
+constexpr Claim kStabilityClaims[] = {
     {.id = "thm3a",
      .title = "Theorem 3, first part: the regularised update is bounded",
      .printed = "‖G̃‖₂ ≤ |2/η − β|,  G̃ = −βI + (Δ + βH)(HᵀH + η(‖Δ‖²_F + ‖H‖²_F)I)⁻¹Hᵀ",
@@ -276,6 +276,6 @@ constexpr Claim kClaims[] = {
 
 }  // namespace
 
-std::span<const Claim> StabilityClaims() { return kClaims; }
+std::span<const Claim> StabilityClaims() { return kStabilityClaims; }
 
 }  // namespace stableaa

@@ -5,9 +5,9 @@
 #include <numbers>
 #include <string>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/classic/palette.h"
 #include "stableaa/env/classic/python_arithmetic.h"
 #include "stableaa/env/classic/state_range.h"

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 #include "stableaa/env/classic/acrobot.h"
 #include "stableaa/env/classic/cartpole.h"
 #include "stableaa/env/classic/mountain_car.h"

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/classic/acrobot.h"
 #include "stableaa/env/classic/cartpole.h"
 #include "stableaa/env/classic/classic.h"

@@ -9,9 +9,9 @@
 #include <limits>
 #include <numbers>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/classic/acrobot.h"
 #include "stableaa/env/classic/cartpole.h"
 #include "stableaa/env/classic/mountain_car.h"

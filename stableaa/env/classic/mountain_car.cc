@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/classic/palette.h"
 #include "stableaa/env/classic/state_range.h"
 

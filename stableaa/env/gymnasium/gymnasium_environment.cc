@@ -11,12 +11,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/log.h"
 #include "stableaa/base/machine.h"
-#include "stableaa/base/nearest_name.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/base/text/nearest_name.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/env/gymnasium/shared_memory.h"
 #include "stableaa/env/gymnasium/worker_process.h"

@@ -22,12 +22,12 @@
 #include <thread>
 #include <vector>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/directories.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/process_test.h"
-#include "stableaa/base/random.h"
-#include "stableaa/base/stopwatch.h"
+#include "stableaa/base/files/directories.h"
+#include "stableaa/base/process/process_test.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
+#include "stableaa/core/stopwatch.h"
 #include "stableaa/env/environment_benchmark.h"
 #include "stableaa/env/fixed_policy.h"
 #include "stableaa/env/registry.h"

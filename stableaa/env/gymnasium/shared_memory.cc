@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 

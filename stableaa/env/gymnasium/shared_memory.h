@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "stableaa/base/descriptor.h"
+#include "stableaa/base/files/descriptor.h"
 
 namespace stableaa {
 

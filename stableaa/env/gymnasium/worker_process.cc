@@ -14,9 +14,9 @@
 #include <cmath>
 #include <utility>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/log.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 #include "stableaa/env/gymnasium/worker_source.h"
 
 namespace stableaa {

@@ -22,8 +22,8 @@
 #include <string>
 #include <string_view>
 
-#include "stableaa/base/child_process.h"
-#include "stableaa/base/descriptor.h"
+#include "stableaa/base/files/descriptor.h"
+#include "stableaa/base/process/child_process.h"
 
 namespace stableaa {
 

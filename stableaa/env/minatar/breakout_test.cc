@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/minatar/game_test.h"
 
 namespace stableaa::minatar {

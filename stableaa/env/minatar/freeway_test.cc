@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/minatar/game_test.h"
 
 namespace stableaa::minatar {

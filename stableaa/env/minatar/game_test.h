@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/minatar/grid.h"
 
 namespace stableaa::minatar {

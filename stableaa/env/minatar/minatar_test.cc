@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/minatar/drawing.h"
 #include "stableaa/env/minatar/grid.h"
 #include "stableaa/env/minatar/scripted_policy.h"

@@ -9,7 +9,7 @@
 #include <list>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/minatar/asterix.h"
 #include "stableaa/env/minatar/breakout.h"
 #include "stableaa/env/minatar/freeway.h"

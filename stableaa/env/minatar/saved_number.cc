@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "stableaa/base/binary_io.h"
+#include "stableaa/core/binary_io.h"
 
 namespace stableaa::minatar {
 namespace {

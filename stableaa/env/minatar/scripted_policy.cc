@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 #include "stableaa/env/minatar/asterix.h"
 #include "stableaa/env/minatar/breakout.h"
 #include "stableaa/env/minatar/grid.h"

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/minatar/saved_number.h"
 
 namespace stableaa::minatar {

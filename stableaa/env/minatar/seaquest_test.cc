@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/minatar/game_test.h"
 
 namespace stableaa::minatar {

@@ -6,8 +6,8 @@
 #include <bit>
 #include <cstddef>
 
-#include "stableaa/base/binary_io.h"
-#include "stableaa/base/random.h"
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/random.h"
 #include "stableaa/env/minatar/saved_number.h"
 
 namespace stableaa::minatar {

@@ -11,11 +11,11 @@
 #include <optional>
 #include <utility>
 
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/base/block_checksum.h"
-#include "stableaa/base/error.h"
-#include "stableaa/base/mapped_file.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/files/block_checksum.h"
+#include "stableaa/base/files/mapped_file.h"
+#include "stableaa/core/error.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {

@@ -39,7 +39,7 @@
 #include <vector>
 
 #include "stableaa/mdp/formats/model_file.h"
-#include "stableaa/mdp/model.h"
+#include "stableaa/mdp/model/model.h"
 
 namespace stableaa {
 

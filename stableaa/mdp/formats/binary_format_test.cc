@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/block_checksum.h"
+#include "stableaa/base/files/block_checksum.h"
 #include "stableaa/mdp/formats/text_format_test.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {

@@ -10,14 +10,14 @@
 #include <optional>
 #include <utility>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/mapped_file.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/files/mapped_file.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
 #include "stableaa/mdp/formats/cassandra_tables.h"
 #include "stableaa/mdp/formats/expected_reward.h"
 #include "stableaa/mdp/formats/text_scanner.h"
 #include "stableaa/mdp/formats/text_writer.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/random.h"
-#include "stableaa/base/stopwatch.h"
+#include "stableaa/core/random.h"
+#include "stableaa/core/stopwatch.h"
 #include "stableaa/mdp/formats/text_format_test.h"
 
 namespace stableaa {

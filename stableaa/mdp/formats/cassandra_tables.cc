@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

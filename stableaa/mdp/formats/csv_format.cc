@@ -6,18 +6,18 @@
 #include <optional>
 #include <span>
 
-#include "stableaa/base/mapped_file.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/files/mapped_file.h"
+#include "stableaa/base/text/plain_text.h"
 #include "stableaa/mdp/formats/expected_reward.h"
 #include "stableaa/mdp/formats/text_scanner.h"
 #include "stableaa/mdp/formats/text_writer.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {
 
 constexpr std::string_view kHeader = "s,a,next,p,r";
-constexpr std::string_view kComment = "#";
+constexpr std::string_view kCsvComment = "#";
 
 struct Line {
   std::uint64_t state;
@@ -29,7 +29,7 @@ struct Line {
 };
 
 void ExpectHeader(TextScanner& in) {
-  if (!in.SkipToContent(kComment)) throw in.Wrong(fmt::format("the header '{}'", kHeader));
+  if (!in.SkipToContent(kCsvComment)) throw in.Wrong(fmt::format("the header '{}'", kHeader));
   const std::size_t start = in.offset();
   const std::string_view line = in.RestOfLine();
   std::string names;
@@ -44,7 +44,7 @@ void ExpectHeader(TextScanner& in) {
 
 // False at the end of the file.
 bool ReadLine(TextScanner& in, Line& line) {
-  if (!in.SkipToContent(kComment)) return false;
+  if (!in.SkipToContent(kCsvComment)) return false;
   line.offset = in.offset();
   line.state = in.Unsigned("a state (s)");
   in.Expect(',');

@@ -11,20 +11,20 @@
 #include <set>
 #include <utility>
 
-#include "stableaa/base/mapped_file.h"
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/files/mapped_file.h"
+#include "stableaa/base/text/plain_text.h"
 #include "stableaa/mdp/formats/text_scanner.h"
 #include "stableaa/mdp/formats/text_writer.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {
 
-constexpr std::string_view kComment = "//";
+constexpr std::string_view kDrnComment = "//";
 constexpr std::string_view kInitial = "init";
 constexpr std::string_view kUnnamedAction = "__NOLABEL__";
 
-struct Header {
+struct DrnHeader {
   bool chain = false;  // DTMC
   std::map<std::string, double, std::less<>> placeholders;
   std::vector<std::string> reward_models;
@@ -40,7 +40,7 @@ std::vector<std::string> Words(std::string_view line) {
 }
 
 // A probability or reward, which may be a placeholder.
-double ReadValue(TextScanner& in, const Header& header, const char* what) {
+double ReadValue(TextScanner& in, const DrnHeader& header, const char* what) {
   in.SkipBlanks();
   if (in.Peek() != '$') return in.NumberOrQuotient(what);
   const std::size_t start = in.offset();
@@ -55,7 +55,7 @@ double ReadValue(TextScanner& in, const Header& header, const char* what) {
   return found->second;
 }
 
-double ReadProbability(TextScanner& in, const Header& header) {
+double ReadProbability(TextScanner& in, const DrnHeader& header) {
   in.SkipBlanks();
   return in.Peek() == '$' ? ReadValue(in, header, "a probability") : in.Probability();
 }
@@ -65,9 +65,9 @@ class HeaderParser {
   explicit HeaderParser(TextScanner& in) : in_(in) {}
 
   // Reads up to @model, its line included.
-  Header Parse() {
+  DrnHeader Parse() {
     while (true) {
-      if (!in_.SkipToContent(kComment)) throw in_.Wrong("a section such as '@model'");
+      if (!in_.SkipToContent(kDrnComment)) throw in_.Wrong("a section such as '@model'");
       const std::size_t start = in_.offset();
       const std::string section(in_.Word());
       if (!seen_.insert(section).second) {
@@ -122,7 +122,7 @@ class HeaderParser {
   void ReadPlaceholders() {
     in_.Word();
     in_.ExpectLineEnd();
-    while (in_.SkipToContent(kComment) && in_.Peek() == '$') {
+    while (in_.SkipToContent(kDrnComment) && in_.Peek() == '$') {
       const std::size_t start = in_.offset();
       std::string_view name = in_.Word().substr(1);
       name = name.substr(0, name.find(':'));
@@ -165,7 +165,7 @@ class HeaderParser {
   }
 
   TextScanner& in_;
-  Header header_;
+  DrnHeader header_;
   std::set<std::string, std::less<>> seen_;
   std::size_t line_ = 0;
 };
@@ -177,7 +177,7 @@ class DrnParser {
 
   LoadedModel Parse() {
     header_ = HeaderParser(in_).Parse();
-    while (in_.SkipToContent(kComment)) ReadLine();
+    while (in_.SkipToContent(kDrnComment)) ReadLine();
     EndRow();
     CheckCounts();
     if (builder_.states() == 0) row_offset_ = in_.offset();
@@ -297,7 +297,7 @@ class DrnParser {
   // Before a line end or a comment.
   bool AtLineEnd() {
     if (in_.AtLineEnd()) return true;
-    return in_.Peek() == '/' && in_.Rest().starts_with(kComment);
+    return in_.Peek() == '/' && in_.Rest().starts_with(kDrnComment);
   }
 
   void CheckCounts() {
@@ -329,7 +329,7 @@ class DrnParser {
   }
 
   TextScanner in_;
-  Header header_;
+  DrnHeader header_;
   ModelBuilder builder_;
   std::size_t row_offset_ = 0;  // of the line where the current row or state begins
   bool row_begun_ = false;

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <span>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 #include "stableaa/mdp/formats/binary_format.h"
 #include "stableaa/mdp/formats/cassandra_format.h"
 #include "stableaa/mdp/formats/csv_format.h"

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stableaa/mdp/model.h"
+#include "stableaa/mdp/model/model.h"
 
 namespace stableaa {
 

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 #include "stableaa/mdp/formats/npz_model_format.h"
 
 namespace {

@@ -12,12 +12,12 @@
 #include <optional>
 #include <string_view>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/mapped_file.h"
-#include "stableaa/base/npz.h"
-#include "stableaa/base/npz_reader.h"
-#include "stableaa/base/plain_text.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/base/files/mapped_file.h"
+#include "stableaa/base/files/npz.h"
+#include "stableaa/base/files/npz_reader.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/npz.h"
-#include "stableaa/base/npz_reader.h"
+#include "stableaa/base/files/npz.h"
+#include "stableaa/base/files/npz_reader.h"
 #include "stableaa/mdp/formats/text_format_test.h"
 
 namespace stableaa {

@@ -11,22 +11,22 @@
 #include <system_error>
 #include <utility>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/mapped_file.h"
+#include "stableaa/base/files/mapped_file.h"
+#include "stableaa/core/error.h"
 #include "stableaa/mdp/formats/expected_reward.h"
 #include "stableaa/mdp/formats/text_scanner.h"
 #include "stableaa/mdp/formats/text_writer.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kComment = "#";
+constexpr std::string_view kPrismComment = "#";
 
 // What the beginning of the .tra says about it and the files beside it.
-struct Layout {
+struct PrismLayout {
   bool choices;  // lines have one: an MDP
   bool counts;   // headers have them: PRISM's variety, not Storm's
 };
@@ -73,7 +73,7 @@ class StateRewards {
  public:
   StateRewards(std::string_view text, const std::string& name, bool counts) : in_(text, name) {
     if (counts) {
-      if (!in_.SkipToContent(kComment)) throw in_.Wrong("the numbers of states and rewards");
+      if (!in_.SkipToContent(kPrismComment)) throw in_.Wrong("the numbers of states and rewards");
       header_ = in_.offset();
       expected_.states = in_.Unsigned("the number of states");
       expected_.lines = in_.Unsigned("the number of rewards");
@@ -106,7 +106,7 @@ class StateRewards {
 
  private:
   void Advance() {
-    at_end_ = !in_.SkipToContent(kComment);
+    at_end_ = !in_.SkipToContent(kPrismComment);
     if (at_end_) return;
     line_ = in_.offset();
     state_ = in_.Unsigned("a state");
@@ -135,7 +135,7 @@ struct Transition {
 // The transition rewards, asked for row by row.
 class TransitionRewards {
  public:
-  TransitionRewards(std::string_view text, const std::string& name, Layout layout)
+  TransitionRewards(std::string_view text, const std::string& name, PrismLayout layout)
       : in_(text, name), layout_(layout) {
     ReadHeader();
     Advance();
@@ -173,7 +173,7 @@ class TransitionRewards {
   };
 
   void ReadHeader() {
-    const bool content = in_.SkipToContent(kComment);
+    const bool content = in_.SkipToContent(kPrismComment);
     header_ = in_.offset();
     if (!layout_.counts) {
       if (content && !in_.AcceptWord("mdp")) in_.AcceptWord("dtmc");
@@ -186,7 +186,7 @@ class TransitionRewards {
   }
 
   void Advance() {
-    at_end_ = !in_.SkipToContent(kComment);
+    at_end_ = !in_.SkipToContent(kPrismComment);
     if (at_end_) return;
     line_ = in_.offset();
     number_ = ReadRowNumber(in_, layout_.choices);
@@ -227,7 +227,7 @@ class TransitionRewards {
   }
 
   TextScanner in_;
-  Layout layout_;
+  PrismLayout layout_;
   Counts expected_;
   std::size_t header_ = 0;
   bool at_end_ = false;
@@ -254,7 +254,7 @@ class PrismParser {
   }
 
   LoadedModel Parse() {
-    while (in_.SkipToContent(kComment)) ReadLine();
+    while (in_.SkipToContent(kPrismComment)) ReadLine();
     if (!row_.empty()) EndRow();
     CheckStates();
     CheckCounts();
@@ -267,9 +267,9 @@ class PrismParser {
   }
 
  private:
-  Layout ReadHeader() {
+  PrismLayout ReadHeader() {
     const char* what = "the numbers of states, choices and transitions";
-    if (!in_.SkipToContent(kComment)) throw in_.Wrong(what);
+    if (!in_.SkipToContent(kPrismComment)) throw in_.Wrong(what);
     header_ = in_.offset();
     if (in_.AcceptWord("mdp")) return {.choices = true, .counts = false};
     if (in_.AcceptWord("dtmc")) return {.choices = false, .counts = false};
@@ -374,7 +374,7 @@ class PrismParser {
   }
 
   TextScanner in_;
-  Layout layout_ = {};
+  PrismLayout layout_ = {};
   Counts expected_;
   std::size_t header_ = 0;
   std::optional<StateRewards> state_rewards_;

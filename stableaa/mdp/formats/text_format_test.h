@@ -13,13 +13,13 @@
 #include <string_view>
 #include <vector>
 
-#include "stableaa/base/error.h"
-#include "stableaa/base/median.h"
-#include "stableaa/base/random.h"
-#include "stableaa/base/stopwatch.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/median.h"
+#include "stableaa/core/random.h"
+#include "stableaa/core/stopwatch.h"
 #include "stableaa/mdp/formats/model_file.h"
-#include "stableaa/mdp/model.h"
-#include "stableaa/mdp/model_builder.h"
+#include "stableaa/mdp/model/model.h"
+#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 

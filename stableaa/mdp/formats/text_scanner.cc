@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "stableaa/base/plain_text.h"
+#include "stableaa/base/text/plain_text.h"
 
 namespace stableaa {
 namespace {

@@ -26,7 +26,7 @@
 #include <string>
 #include <string_view>
 
-#include "stableaa/base/error.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
 

@@ -10,7 +10,7 @@
 #include <limits>
 #include <string>
 
-#include "stableaa/base/random.h"
+#include "stableaa/core/random.h"
 #include "stableaa/mdp/formats/text_format_test.h"
 
 namespace stableaa {

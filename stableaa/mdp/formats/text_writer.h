@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "stableaa/base/atomic_file.h"
-#include "stableaa/mdp/model.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/mdp/model/model.h"
 
 namespace stableaa {
 

@@ -1,0 +1,202 @@
+// Typed configuration: a TOML file and `key=value` overrides, read into plain structs of options.
+//
+// A struct says once what its fields are; parsing, range checks, the list of keys, the resolved
+// configuration and the documentation all come from that one description:
+//
+//   struct AcceleratorOptions { int memory = 5; double damping = 1; ... };
+//
+//   void Describe(Config& config, AcceleratorOptions& options) {
+//     config.Int("anderson.memory", &options.memory, {0, 100}, "Differences in the window.");
+//     config.Real("anderson.damping", &options.damping, {.above = 0, .at_most = 2}, "Step
+//     length."); config.Choice("anderson.weights", &options.weights,
+//                   {{"stable", WeightRule::kStable}, {"raa", WeightRule::kRaa}}, "Ridge rule.");
+//   }
+//
+//   AcceleratorOptions options;
+//   Config config;
+//   Describe(config, options);           // the values the fields have now are the defaults
+//   config.LoadFile("my.toml");          // `options` holds the file's values ...
+//   config.Set("anderson.memory=7");     // ... and later sources win over earlier ones
+//
+// What has to be looked at before it counts is a ConfigSource, read once and applied later.
+//
+// Whatever a user can get wrong is a BadInput that names the place: an unknown key (with the key
+// that was probably meant), a wrong type, a value outside its range, bad syntax. A source with one
+// mistake changes no field at all. Keys are never ignored.
+//
+// A declaration checks the value that its field has, so describing a struct is also how to validate
+// one that was filled by hand: a value outside its range is BadInput too. What only a programmer
+// can get wrong (a key declared twice) is a std::logic_error. Conditions between several fields
+// belong into the Validate() of their struct.
+#ifndef STABLEAA_BASE_CONFIG_CONFIG_H_
+#define STABLEAA_BASE_CONFIG_CONFIG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stableaa {
+
+// Private to config.cc.
+struct ConfigField;
+struct ConfigEntry;
+struct TomlValue;
+
+// Both ends belong to the range. The limits of the field's type apply besides.
+struct IntRange {
+  std::int64_t at_least = std::numeric_limits<std::int64_t>::min();
+  std::int64_t at_most = std::numeric_limits<std::int64_t>::max();
+};
+
+struct UnsignedRange {
+  std::uint64_t at_least = 0;
+  std::uint64_t at_most = std::numeric_limits<std::uint64_t>::max();
+};
+
+// Closed ends: at_least, at_most. Open ends: above, below. {.above = 0, .at_most = 2} is (0, 2].
+// Infinities are refused unless `infinite` is set; nan always is.
+struct RealRange {
+  double at_least = -std::numeric_limits<double>::infinity();
+  double above = -std::numeric_limits<double>::infinity();
+  double at_most = std::numeric_limits<double>::infinity();
+  double below = std::numeric_limits<double>::infinity();
+  bool infinite = false;
+};
+
+// One key as text. Values are TOML literals (strings quoted and escaped, reals in the shortest form
+// that reads back exactly), and those are JSON literals too, `inf`, `-inf` and tables excepted. An
+// unsigned value beyond TOML's integers (2^63 and more) is a string of digits.
+struct ConfigKey {
+  std::string key;   // "anderson.memory"
+  std::string type;  // "integer", "real", "boolean", "text", "choice", "table", "list of reals"
+  std::string default_value;
+  std::string value;
+  std::string range;                 // "[0, 100]", "(0, 2]", "stable | raa"; empty for free text
+  std::vector<std::string> choices;  // of a choice, in the order of declaration
+  std::string meaning;
+  std::string origin;  // who gave the value: "default", "my.toml:3", "--set"
+};
+
+// What one source says, read once, so that a pipe can be one: it may be looked at and applied as
+// often as needed. Its keys and values are not checked before Config::Apply.
+class ConfigSource {
+ public:
+  // A TOML file or a pipe, of at most 1 MiB.
+  static ConfigSource FromFile(const std::string& path);
+  // TOML text; messages and origins call it `name`.
+  static ConfigSource FromText(std::string_view text, const std::string& name);
+  // "key=value", blanks around both allowed, strings bare or in quotes. `origin` is the flag that
+  // the user wrote, for messages and ConfigKey::origin.
+  static ConfigSource FromOverride(std::string_view assignment,
+                                   const std::string& origin = "--set");
+  // One value that was read elsewhere, in `place`, "my.toml:3".
+  static ConfigSource FromValue(const std::string& key, const TomlValue& value,
+                                const std::string& place);
+
+  struct Mention {
+    std::string key;    // as written; may lie below the key of a free-form table
+    std::string place;  // for messages: "my.toml:3", "--set anderson.memory=5"
+  };
+  std::vector<Mention> Mentions() const;
+
+ private:
+  friend class Config;
+  ConfigSource() = default;
+
+  // Whether a key below a free-form table changes that member alone. Else the members that the
+  // source names are the whole table.
+  bool changes_members_ = false;
+  std::shared_ptr<const std::vector<ConfigEntry>> entries_;
+};
+
+// Holds pointers into the described structs, which therefore have to outlive it. Not thread-safe.
+class Config {
+ public:
+  Config();
+  ~Config();
+  Config(const Config&) = delete;
+  Config& operator=(const Config&) = delete;
+
+  // Declarations. A key is dotted, "agent.weights.refresh"; its parts are made of a-z, 0-9 and _.
+  // A meaning is one or two sentences for the user.
+  void Bool(const std::string& key, bool* field, const std::string& meaning);
+  // Reals that are whole count as integers: 1e5.
+  void Int(const std::string& key, int* field, IntRange range, const std::string& meaning);
+  void Int(const std::string& key, std::int64_t* field, IntRange range, const std::string& meaning);
+  // For seeds. TOML's integers end at 2^63 - 1; larger ones are given as a string of digits in a
+  // file, and as they are in an override.
+  void Int(const std::string& key, std::uint64_t* field, UnsignedRange range,
+           const std::string& meaning);
+  void Real(const std::string& key, double* field, RealRange range, const std::string& meaning);
+  void Text(const std::string& key, std::string* field, const std::string& meaning);
+  // The range holds for each element. Overrides may leave out the brackets: `levels=0.1,0.5`.
+  void List(const std::string& key, std::vector<double>* field, RealRange range,
+            const std::string& meaning);
+  void List(const std::string& key, std::vector<std::string>* field, const std::string& meaning);
+  // A free-form table, whose keys the program does not know: strings, numbers, booleans, lists and
+  // tables. The field is the text of a JSON object, "{}" if empty, without null. A file gives the
+  // whole table; an override gives that too, `kwargs={size=5}`, or changes one member,
+  // `kwargs.size=5`. At most 16 levels and 64 KiB.
+  void Table(const std::string& key, std::string* json, const std::string& meaning);
+  template <typename Enum>
+  void Choice(const std::string& key, Enum* field,
+              const std::vector<std::pair<std::string, Enum>>& choices, const std::string& meaning);
+
+  void Apply(const ConfigSource& source);
+  // The same in one step.
+  void LoadFile(const std::string& path);
+  void LoadText(std::string_view text, const std::string& name);
+  void Set(std::string_view assignment, const std::string& origin = "--set");
+
+  // Every key, in the order of declaration.
+  std::vector<ConfigKey> Keys() const;
+
+  // Every key with its current value, one [table] per prefix. LoadText reads it back to exactly the
+  // same values. With `comments`, meaning and range stand above each key.
+  std::string ToToml(bool comments = true) const;
+
+  // The keys as a Markdown table: key, type, default, range, meaning.
+  std::string KeysAsMarkdown() const;
+
+ private:
+  void Add(ConfigField field);
+  void AddChoice(const std::string& key, const std::vector<std::string>& names,
+                 const std::function<std::size_t()>& get,
+                 const std::function<void(std::size_t)>& set, const std::string& meaning);
+  ConfigField* Find(std::string_view key) const;
+  ConfigField* FindTableAbove(std::string_view key) const;
+  bool IsTable(std::string_view key) const;
+  [[noreturn]] void RefuseKey(const std::string& key, const std::string& found) const;
+  std::function<void()> Check(const ConfigEntry& entry) const;
+
+  std::vector<std::unique_ptr<ConfigField>> fields_;
+};
+
+template <typename Enum>
+void Config::Choice(const std::string& key, Enum* field,
+                    const std::vector<std::pair<std::string, Enum>>& choices,
+                    const std::string& meaning) {
+  std::vector<std::string> names;
+  std::vector<Enum> values;
+  for (const auto& [name, value] : choices) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  const auto get = [field, values] {
+    std::size_t i = 0;
+    while (i < values.size() && values[i] != *field) ++i;
+    return i;
+  };
+  const auto set = [field, values](std::size_t i) { *field = values[i]; };
+  AddChoice(key, names, get, set, meaning);
+}
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_BASE_CONFIG_CONFIG_H_

@@ -1,0 +1,163 @@
+#include "stableaa/base/process/gnuplot.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <vector>
+
+#include "stableaa/base/files/descriptor.h"
+#include "stableaa/base/process/child_process.h"
+#include "stableaa/base/process/outside_tool.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
+
+namespace stableaa {
+namespace {
+
+constexpr off_t kMostBytes = off_t{1} << 28;  // of a picture, or of complaints
+
+constexpr auto kColours = std::to_array<std::string_view>(
+    {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"});
+static_assert(kColours.size() == kGnuplotColours);
+
+std::string ReadAll(int file) {
+  lseek(file, 0, SEEK_SET);
+  std::string text;
+  std::array<char, 1 << 16> piece{};
+  for (;;) {
+    const ssize_t got = read(file, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw SystemError("cannot read a file in memory", errno);
+    if (got == 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+}
+
+void RefuseFlood(const Descriptor& file) {
+  struct stat status = {};
+  if (fstat(file.get(), &status) == 0 && status.st_size > kMostBytes) {
+    throw WorkFailed(fmt::format("gnuplot has written more than {} bytes", kMostBytes));
+  }
+}
+
+// What gnuplot prints for the arguments and the script.
+std::string Run(const std::vector<std::string>& arguments, std::string_view script) {
+  const Descriptor input = MemoryFile("script", script);
+  const Descriptor output = MemoryFile("picture");
+  const Descriptor errors = MemoryFile("errors");
+  std::optional<ChildProcess> gnuplot;
+  try {
+    gnuplot.emplace(ChildProcess::Options{.program = "gnuplot",
+                                          .arguments = arguments,
+                                          .descriptors = {{input.get(), STDIN_FILENO},
+                                                          {output.get(), STDOUT_FILENO},
+                                                          {errors.get(), STDERR_FILENO}},
+                                          .environment = {"LC_ALL=C.UTF-8"},
+                                          .ends_with_us = true});
+  } catch (const Error& error) {
+    if (!std::string_view(error.what()).starts_with("cannot start")) throw;
+    throw Error(error.kind(),
+                fmt::format("a plot needs gnuplot (Debian: gnuplot-nox): {}", error.what()));
+  }
+  const ToolWatch watch("gnuplot");
+  while (!gnuplot->Wait(kToolSlice)) {
+    watch.Check();
+    RefuseFlood(output);
+    RefuseFlood(errors);
+  }
+  if (gnuplot->exit_code() != 0) {
+    throw WorkFailed(
+        fmt::format("gnuplot {}: {}", gnuplot->End(), Shorten(ReadAll(errors.get()), 300)));
+  }
+  return ReadAll(output.get());
+}
+
+constexpr std::string_view kSvgEnd = "</svg>";
+
+// A gnuplot that draws nothing need not say so.
+void CheckDrawn(bool complete) {
+  if (!complete) throw WorkFailed("gnuplot has drawn no picture");
+}
+
+}  // namespace
+
+void CheckGnuplot() {
+  CheckDrawn(RunGnuplot("set terminal svg\nplot 0\n").find(kSvgEnd) != std::string::npos);
+}
+
+std::string RunGnuplot(std::string_view script) { return Run({"--default-settings", "-"}, script); }
+
+std::string GnuplotQuoted(std::string_view text) {
+  // Within single quotes two of them stand for one, but gnuplot 5.4 misreads that at the beginning
+  // of a text and after another; within double quotes it would run what stands in back quotes.
+  constexpr std::string_view kSingleQuote = "'.\"'\".'";
+  std::string quoted = "'";
+  while (!text.empty()) {
+    const std::size_t length = Utf8Length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    if (character == "'") {
+      quoted += kSingleQuote;
+    } else if (length == 0) {
+      quoted += '?';  // an SVG with broken UTF-8 is shown nowhere
+    } else {
+      quoted += IsControl(character) ? " " : character;
+    }
+    text.remove_prefix(character.size());
+  }
+  return quoted + '\'';
+}
+
+std::string_view GnuplotColour(std::size_t i) { return kColours[i % kColours.size()]; }
+
+// ---- Whole pictures ----
+
+namespace {
+
+constexpr double kFontSize = 12;  // pixels of the SVG
+
+// `scale` times as large as the picture's size says, lines and letters included.
+std::string Drawn(const GnuplotPicture& picture, std::string_view terminal, std::string_view size,
+                  double scale, double font_size) {
+  return RunGnuplot(fmt::format(
+      "set terminal {} size {} noenhanced dashlength 0.6 linewidth {} font 'DejaVu Sans,{}' "
+      "background rgb 'white'\ntitle_font = ',{}'\n{}",
+      terminal, size, scale, font_size, 1.15 * font_size, picture.script));
+}
+
+}  // namespace
+
+std::string GnuplotSvg(const GnuplotPicture& picture) {
+  std::string svg = Drawn(picture, "svg dynamic",
+                          fmt::format("{}, {}", picture.width, picture.height), 1, kFontSize);
+  CheckDrawn(svg.find(kSvgEnd) != std::string::npos);
+  // XML forbids ]]> in text, and gnuplot escapes only the other two brackets of markup.
+  for (std::size_t at = 0; (at = svg.find("]]>", at)) != std::string::npos;) {
+    svg.replace(at, 3, "]]&gt;");
+  }
+  return svg;
+}
+
+std::string GnuplotPng(const GnuplotPicture& picture) {
+  constexpr double kScale = 2;
+  constexpr double kPointsPerPixel = 0.75;  // this terminal's letters are measured in points
+  std::string png = Drawn(picture, fmt::format("pngcairo pointscale {}", kScale),
+                          fmt::format("{}, {}", kScale * picture.width, kScale * picture.height),
+                          kScale, kFontSize * kScale * kPointsPerPixel);
+  CheckDrawn(png.starts_with("\x89PNG") && png.find("IEND") != std::string::npos);
+  return png;
+}
+
+std::string GnuplotPdf(const GnuplotPicture& picture) {
+  std::string pdf =
+      Drawn(picture, "pdfcairo",
+            fmt::format("{}in, {}in", picture.width / 72.0, picture.height / 72.0), 1, kFontSize);
+  CheckDrawn(pdf.starts_with("%PDF") && pdf.find("%%EOF") != std::string::npos);
+  return pdf;
+}
+
+}  // namespace stableaa

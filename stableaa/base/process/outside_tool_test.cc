@@ -1,0 +1,72 @@
+#include "stableaa/base/process/outside_tool.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "stableaa/base/process/interrupt.h"
+#include "stableaa/core/error.h"
+
+namespace stableaa {
+namespace {
+
+class ToolWatchTest : public testing::Test {
+ protected:
+  ~ToolWatchTest() override { ::unsetenv("STABLEAA_TOOL_SECONDS"); }
+
+  static void SetSeconds(const std::string& text) {
+    ::setenv("STABLEAA_TOOL_SECONDS", text.c_str(), 1);
+  }
+};
+
+TEST_F(ToolWatchTest, TheEnvironmentSetsTheSeconds) {
+  ::unsetenv("STABLEAA_TOOL_SECONDS");
+  EXPECT_EQ(ToolSeconds(), 60);
+  SetSeconds("");
+  EXPECT_EQ(ToolSeconds(), 60);
+  SetSeconds("600");
+  EXPECT_EQ(ToolSeconds(), 600);
+  SetSeconds("2.5");
+  EXPECT_EQ(ToolSeconds(), 2.5);
+}
+
+TEST_F(ToolWatchTest, WhatIsNoNumberOfSecondsIsBadInput) {
+  for (const std::string text : {"0", "-1", "nan", "inf", "1e7", "5 s", "x\n", " 5"}) {
+    SetSeconds(text);
+    try {
+      ToolSeconds();
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
+      EXPECT_TRUE(std::string(error.what()).starts_with("STABLEAA_TOOL_SECONDS: expected"));
+    }
+  }
+}
+
+TEST_F(ToolWatchTest, ASignOfLifeBeginsTheTimeAnew) {
+  SetSeconds("0.1");
+  ToolWatch watch("x");
+  for (int i = 0; i < 3; ++i) {
+    ::usleep(60'000);
+    watch.SignOfLife();
+    watch.Check();
+  }
+  ::usleep(150'000);
+  EXPECT_THROW(watch.Check(), Error);
+}
+
+TEST_F(ToolWatchTest, AnInterruptOfTheTimeBeforeIsNotItsOwn) {
+  const InterruptGuard guard;
+  const ToolWatch first("x");
+  first.Check();
+  ::raise(SIGINT);
+  EXPECT_THROW(first.Check(), Error);
+  const ToolWatch second("x");
+  second.Check();
+}
+
+}  // namespace
+}  // namespace stableaa

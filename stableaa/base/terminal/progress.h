@@ -1,0 +1,112 @@
+// How far a long piece of work has come, on stderr.
+//
+//   Progress progress({.label = "train", .unit = "steps", .total = 1'000'000});
+//   for (...) { ...; progress.Advance(); progress.Note("return 12.5"); }
+//   progress.Finish();
+//
+// On a terminal it is one line, redrawn in place at most ten times a second,
+//
+//   train  45% |█████████▍           | 450k/1M steps  850/s  10m47s left  return 12.5
+//
+// which leaves one plain line of summary behind. Anywhere else (a file, a pipe, TERM=dumb) it is a
+// plain line at most every ten seconds, and the summary:
+//
+//   train: 1M steps in 19m36s, 850/s, return 12.5
+//
+// Without a unit the count is only a share of the work, and neither it nor its rate is shown:
+//
+//   solve  45% |█████████▍           | 12s elapsed  8.3s left  134 sweeps, gap 3.2e-04
+//
+// Control characters in the label and the note are shown escaped (plain_text.h).
+//
+// Any thread may call it. Advance costs an atomic addition and the reading of a coarse clock, some
+// ten nanoseconds, so it may stand in a loop of a million rounds per second.
+#ifndef STABLEAA_BASE_TERMINAL_PROGRESS_H_
+#define STABLEAA_BASE_TERMINAL_PROGRESS_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace stableaa {
+
+struct ProgressOptions {
+  std::string label;
+  std::string unit = "steps";  // empty: the count means nothing to people
+  std::uint64_t total = 0;     // 0: unknown; no percentage and no remaining time then
+  std::uint64_t start = 0;     // done before this began (a resumed run); not part of the rate
+
+  // Redraw without being called, by a thread of its own: for work that has no loop to call from.
+  bool by_itself = false;
+
+  enum class Mode { kAuto, kTerminal, kPlain, kSilent };
+  Mode mode = Mode::kAuto;  // kAuto asks isatty() and TERM
+  std::FILE* stream = stderr;
+
+  // For tests. Columns: 0 asks the terminal before each redraw. Clock: seconds from any beginning.
+  int columns = 0;
+  std::function<double()> clock = {};
+};
+
+// True if these make it a line that is redrawn in place.
+bool IsOnTerminal(const ProgressOptions& options);
+
+class Progress {
+ public:
+  explicit Progress(ProgressOptions options);
+  // Without Finish (an exception, an early return) the line goes away and no summary is written.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Advance(std::uint64_t count = 1);
+  void Set(std::uint64_t done);
+  // A short text shown behind from the next redraw on, such as "gap 1e-3".
+  void Note(std::string_view note);
+  // Ends the display with the summary. Later calls do nothing.
+  void Finish();
+
+ private:
+  struct Mark {
+    double seconds = 0;
+    std::uint64_t done = 0;
+  };
+
+  void RedrawUntil(const std::stop_token& end);
+  void ShowIfDue();
+  void Show(double now);
+  double RecentRate(const Mark& now);
+  std::string Summary(double now) const;
+
+  const ProgressOptions options_;
+  const bool terminal_;
+  const double interval_;  // seconds between two displays
+  std::atomic<std::uint64_t> done_;
+  std::atomic<double> due_;
+
+  std::mutex mutex_;  // guards what follows
+  std::string note_;
+  bool finished_ = false;
+  // The rate shown is the one since `older_`, ten to twenty seconds ago: it follows a change of
+  // pace without jumping at every redraw.
+  Mark begin_, older_, newer_;
+
+  std::condition_variable_any woken_;  // at the end, for redraws_
+  std::jthread redraws_;
+};
+
+// For people: 0.25, 999, 1.2k, 45M, 1.2G.
+std::string HumanCount(double count);
+// 0.4s, 12s, 3m12s, 5h07m, 2d03h.
+std::string HumanDuration(double seconds);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_BASE_TERMINAL_PROGRESS_H_

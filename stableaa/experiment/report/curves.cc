@@ -1,0 +1,227 @@
+// Learning curves: of each environment, and of all together.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "stableaa/experiment/report/figures.h"
+#include "stableaa/experiment/report/parts.h"
+
+namespace stableaa {
+namespace {
+
+constexpr std::size_t kMostBands = 7;  // more would hide each other, and colours repeat
+
+struct EstimatedCurve {
+  std::size_t variant = 0;
+  std::string label;
+  std::vector<Estimate> points = {};
+};
+
+std::vector<EstimatedCurve> EstimateCurves(const EnvironmentResults& results) {
+  std::vector<EstimatedCurve> curves;
+  for (const VariantRuns& variant : results.variants) {
+    EstimatedCurve& curve =
+        curves.emplace_back(EstimatedCurve{.variant = variant.variant, .label = variant.label});
+    for (std::size_t i = 0; i < results.steps.size(); ++i) {
+      curve.points.push_back(EstimateOf({variant.ReturnsAt(i)}));
+    }
+  }
+  return curves;
+}
+
+std::optional<Interval> DeviationBand(const Estimate& estimate) {
+  if (std::isnan(estimate.deviation)) return std::nullopt;
+  return Interval{estimate.mean - estimate.deviation, estimate.mean + estimate.deviation};
+}
+
+// The variants that one figure shows, in their order: all or, where these are too many, the presets
+// that have one variant each and all variants of another.
+struct CurveGroup {
+  std::string preset = {};  // that other; empty: all
+  std::string caption = {};
+  std::vector<std::size_t> variants = {};
+
+  bool HasBands() const { return variants.size() <= kMostBands; }
+  std::string FileName(std::string_view kind, std::string_view of) const {
+    return fmt::format("curve-{}-{}{}{}", kind, FileStem(of), preset.empty() ? "" : "-",
+                       preset.empty() ? "" : FileStem(preset));
+  }
+};
+
+// Of the variants that are there: those of one environment, or of what all have in common.
+std::vector<CurveGroup> CurveGroups(const Report& report,
+                                    const std::vector<EstimatedCurve>& curves) {
+  std::map<std::string, std::vector<std::size_t>> by_preset;
+  CurveGroup all;
+  for (const EstimatedCurve& curve : curves) {
+    all.variants.push_back(curve.variant);
+    by_preset[report.comparison.variants[curve.variant].preset].push_back(curve.variant);
+  }
+  std::vector<std::size_t> alone;
+  for (const auto& [preset, variants] : by_preset) {
+    if (variants.size() == 1) alone.push_back(variants.front());
+  }
+  std::vector<CurveGroup> groups;
+  for (const auto& [preset, variants] : by_preset) {
+    if (variants.size() == 1) continue;
+    CurveGroup& group = groups.emplace_back(
+        CurveGroup{.preset = preset,
+                   .caption = fmt::format(", {}{}", report.comparison.names.OfPreset(preset),
+                                          alone.empty() ? "" : " beside presets of one variant"),
+                   .variants = alone});
+    group.variants.insert(group.variants.end(), variants.begin(), variants.end());
+  }
+  return all.HasBands() || groups.size() < 2 ? std::vector{all} : groups;
+}
+
+// Bands would hide each other; curves.csv has them.
+void SayIfBandsAreMissing(const std::vector<CurveGroup>& groups, ReportSection& section) {
+  const std::string sentence = fmt::format(
+      "Figures of more than {} variants have no bands, which would hide each other; curves.csv has "
+      "them.",
+      kMostBands);
+  if (std::ranges::all_of(groups, &CurveGroup::HasBands)) return;
+  if (std::ranges::find(section.paragraphs, sentence) == section.paragraphs.end()) {
+    section.paragraphs.push_back(sentence);
+  }
+}
+
+// A variant has one colour in all figures, as far as there are colours enough.
+std::vector<FigureLine> CurveLines(const Report& report, const std::vector<EstimatedCurve>& curves,
+                                   const CurveGroup& group, const std::vector<double>& x,
+                                   bool iqm) {
+  const bool has_own_colours = report.labels.size() <= kGnuplotColours;
+  std::vector<FigureLine> lines;
+  for (const std::size_t variant : group.variants) {
+    const EstimatedCurve& curve = *std::ranges::find(curves, variant, &EstimatedCurve::variant);
+    FigureLine& line = lines.emplace_back(FigureLine{
+        .label = curve.label, .style = has_own_colours ? variant : lines.size(), .points = {}});
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const Estimate& estimate = curve.points[i];
+      line.points.push_back({x[i], iqm ? estimate.iqm : estimate.mean});
+      if (!group.HasBands()) continue;
+      line.points.back().interval = iqm ? estimate.interval : DeviationBand(estimate);
+    }
+  }
+  return lines;
+}
+
+void AddCurveFigures(const Report& report, const EnvironmentResults& results,
+                     const std::vector<EstimatedCurve>& curves, const CurveGroup& group,
+                     ReportSection& section) {
+  const StepUnit unit = UnitOf(results.steps.back());
+  std::vector<double> x;
+  for (const std::int64_t step : results.steps) x.push_back(static_cast<double>(step) / unit.size);
+  for (const bool iqm : {false, true}) {
+    // Of one run there is nothing but its curve.
+    if (iqm && !HaveIntervals(results)) continue;
+    const std::string what =
+        !HaveIntervals(results) ? "return of evaluations"
+        : iqm                   ? fmt::format("interquartile mean{}",
+                            group.HasBands() ? " and its 95 % bootstrap interval" : "")
+              : fmt::format("mean{} over runs", group.HasBands() ? " ± standard deviation" : "");
+    section.figures.push_back(
+        Draw(LineFigure{.name = group.FileName(iqm ? "iqm" : "mean", results.env),
+                        .caption = fmt::format("{}{}: {}; {}, evaluations up to step {}.{}",
+                                               results.env, group.caption, what, RunsText(results),
+                                               results.steps.back(), CarriedText(results)),
+                        .title = results.env,
+                        .x_label = unit.label,
+                        .y_label = iqm ? "return, IQM" : "return",
+                        .lines = CurveLines(report, curves, group, x, iqm)}));
+  }
+}
+
+std::vector<EstimatedCurve> SharedCurves(const Report& report, const std::vector<double>& shares) {
+  std::vector<EstimatedCurve> curves;
+  for (std::size_t v = 0; v < report.comparison.variants.size(); ++v) {
+    EstimatedCurve& curve =
+        curves.emplace_back(EstimatedCurve{.variant = v, .label = report.labels[v]});
+    for (const double share : shares) {
+      curve.points.push_back(EstimateOf(SharedReturns(report.comparison, v, share)));
+    }
+  }
+  return curves;
+}
+
+void AddSharedFigures(const Report& report, const std::vector<double>& shares,
+                      const std::vector<EstimatedCurve>& curves, const CurveGroup& group,
+                      ReportSection& section) {
+  std::vector<double> percent;
+  for (const double share : shares) percent.push_back(100 * share);
+  const std::size_t count = report.comparison.shared.size();
+  for (const bool iqm : {false, true}) {
+    const std::string what =
+        iqm ? fmt::format("interquartile mean{}{}", group.HasBands() ? ", " : "",
+                          group.HasBands() ? SharedIntervalText(report) : "")
+            : fmt::format("mean{} over runs and environments",
+                          group.HasBands() ? " ± standard deviation" : "");
+    section.figures.push_back(Draw(LineFigure{
+        .name = group.FileName(iqm ? "iqm" : "mean", "all"),
+        .caption = fmt::format("{} together{}: {}. Returns are {}.{}", SharedText(report),
+                               group.caption, what, ScaleText(report), SharedCarriedText(report)),
+        .title = fmt::format("{} environments", count),
+        .x_label = "% of the steps compared",
+        .y_label = iqm ? "normalised return, IQM" : "normalised return",
+        .lines = CurveLines(report, curves, group, percent, iqm)}));
+  }
+}
+
+}  // namespace
+
+void AddCurves(Report& report) {
+  ReportSection section{.id = "curves", .title = "Learning curves"};
+  if (report.HasShared()) {
+    const std::vector<double> shares = SharedShares(report.comparison);
+    const std::vector<EstimatedCurve> curves = SharedCurves(report, shares);
+    const std::vector<CurveGroup> groups = CurveGroups(report, curves);
+    SayIfBandsAreMissing(groups, section);
+    for (const CurveGroup& group : groups) {
+      AddSharedFigures(report, shares, curves, group, section);
+    }
+    std::string all = fmt::format("variant,share_of_steps,{},carried\n", kEstimateColumns);
+    for (const EstimatedCurve& curve : curves) {
+      for (std::size_t i = 0; i < shares.size(); ++i) {
+        const std::size_t carried = SharedCarried(report.comparison, curve.variant, shares[i]);
+        all += CsvLine()
+                   .Text(curve.label)
+                   .Number(shares[i])
+                   .Numbers(curve.points[i])
+                   .Count(static_cast<std::int64_t>(carried));
+      }
+    }
+    report.AddCsv("curves_all", all);
+  }
+  std::string csv = fmt::format("env,variant,step,{},carried\n", kEstimateColumns);
+  for (const EnvironmentResults& results : report.comparison.environments) {
+    const std::vector<EstimatedCurve> curves = EstimateCurves(results);
+    const std::vector<CurveGroup> groups = CurveGroups(report, curves);
+    SayIfBandsAreMissing(groups, section);
+    for (const CurveGroup& group : groups) {
+      AddCurveFigures(report, results, curves, group, section);
+    }
+    for (const EstimatedCurve& curve : curves) {
+      for (std::size_t i = 0; i < results.steps.size(); ++i) {
+        const std::size_t carried = results.Find(curve.variant)->CarriedAt(results.steps[i]);
+        csv += CsvLine()
+                   .Text(results.env)
+                   .Text(curve.label)
+                   .Count(results.steps[i])
+                   .Numbers(curve.points[i])
+                   .Count(static_cast<std::int64_t>(carried));
+      }
+    }
+  }
+  report.AddCsv("curves", csv);
+  report.content.sections.push_back(std::move(section));
+}
+
+}  // namespace stableaa

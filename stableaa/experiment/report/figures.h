@@ -1,0 +1,76 @@
+// The figures of a report: each as a script for gnuplot, with a caption that says what it shows.
+#ifndef STABLEAA_EXPERIMENT_REPORT_FIGURES_H_
+#define STABLEAA_EXPERIMENT_REPORT_FIGURES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stableaa/experiment/report/content.h"
+#include "stableaa/experiment/results/comparison.h"
+
+namespace stableaa {
+
+// A line of a figure: points with intervals, in one variant's or environment's colour.
+struct FigurePoint {
+  double x = 0;
+  double y = 0;
+  std::optional<Interval> interval = {};
+};
+struct FigureLine {
+  std::string label;
+  std::size_t style = 0;  // colour and dashes
+  std::vector<FigurePoint> points;
+};
+
+struct LineFigure {
+  std::string name, caption, title, x_label, y_label;
+  std::vector<FigureLine> lines;
+  enum class Looks { kBands, kBars } looks = Looks::kBands;
+  bool logarithmic_x = false;
+  std::string extra = {};  // commands of gnuplot, before the plot
+};
+ReportFigure Draw(const LineFigure& figure);
+
+// Values with intervals, one below the other.
+struct IntervalFigure {
+  std::string name, caption, title, x_label;
+  struct Row {
+    std::string label;
+    double value = 0;
+    std::optional<Interval> interval = {};
+    std::size_t style = 0;
+  };
+  std::vector<Row> rows;
+  std::optional<double> reference = {};  // a line at it; all values are in [0, 1] then
+};
+ReportFigure Draw(const IntervalFigure& figure);
+
+// Two panels of lines, one above the other, over the same steps.
+struct PanelFigure {
+  std::string name, caption, title, x_label;
+  struct Panel {
+    std::string title;
+    std::vector<FigureLine> lines;
+    std::optional<double> reference = {};
+  };
+  std::vector<Panel> panels;
+};
+ReportFigure Draw(const PanelFigure& figure);
+
+// Steps in units that make short numbers: {1000, "thousand steps"}.
+struct StepUnit {
+  double size = 1;
+  std::string label;
+};
+StepUnit UnitOf(std::int64_t last_step);
+
+// Letters, digits, - and _ of the text, for names of files: "minatar/breakout" →
+// "minatar-breakout".
+std::string FileStem(std::string_view text);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_EXPERIMENT_REPORT_FIGURES_H_

@@ -1,0 +1,67 @@
+// The report of any number of runs: one HTML page, its figures as SVG, PNG and PDF, its numbers as
+// CSV.
+//
+//   OUT/index.html            the page; needs no other file
+//   OUT/figures/NAME.svg, .png, .pdf
+//   OUT/tables/NAME.csv
+//
+// Files are replaced one by one, each as a whole, the page last. Nothing else in OUT is touched.
+#ifndef STABLEAA_EXPERIMENT_REPORT_REPORT_H_
+#define STABLEAA_EXPERIMENT_REPORT_REPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "stableaa/experiment/report/sections.h"
+#include "stableaa/experiment/results/comparison.h"
+#include "stableaa/experiment/results/run_filter.h"
+
+namespace stableaa {
+
+struct ReportOptions {
+  std::vector<std::filesystem::path> directories;  // of runs, of sweeps, or folders of them
+  std::filesystem::path out = "report";
+  std::string title = {};            // empty: the sweep's, else one that tells the number of runs
+  std::vector<RunFilter> only = {};  // empty: all runs
+  ComparisonOptions comparison = {};
+
+  // Pictures (.svg, .png, .gif, .jpg, .webp) and texts (.txt, .csv, .md, .toml, .json) to show at
+  // the top of the page, pictures first.
+  struct Attachment {
+    std::string caption;
+    std::filesystem::path file;
+  };
+  std::vector<Attachment> attachments = {};
+};
+
+// Called while figures are drawn, which takes most of the time: done, total.
+using ReportProgress = std::function<void(std::size_t, std::size_t)>;
+
+// A figure that gnuplot could not draw.
+struct MissingFigure {
+  std::string name;
+  std::string why;
+};
+
+struct ReportSummary {
+  std::filesystem::path page;
+  std::vector<RunRecord> records;
+  Comparison comparison;  // borrows the records
+  std::vector<FailedRun> failed;
+  std::size_t figures = 0;
+  std::vector<MissingFigure> missing = {};
+};
+
+// A directory that is named and holds no run, or a broken one, is BadInput; a broken run below it
+// is listed as failed. BadInput, too, if nothing is left, if OUT holds something else than a
+// report, and if there is no gnuplot. A figure that gnuplot fails to draw does not end it: the page
+// says that it is missing, and so does the summary, for callers to treat as a failure.
+ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& progress = {});
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_EXPERIMENT_REPORT_REPORT_H_

@@ -1,0 +1,29 @@
+// The sections of a report, from runs that have been compared.
+#ifndef STABLEAA_EXPERIMENT_REPORT_SECTIONS_H_
+#define STABLEAA_EXPERIMENT_REPORT_SECTIONS_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stableaa/experiment/report/content.h"
+#include "stableaa/experiment/results/comparison.h"
+
+namespace stableaa {
+
+// A run that could not be read, or that a sweep gave up.
+struct FailedRun {
+  std::string directory;
+  std::string why;
+};
+
+// All but the title and the attachments. Needs at least one record.
+ReportContent MakeReportContent(std::span<const RunRecord> records, const Comparison& comparison,
+                                const std::vector<FailedRun>& failed);
+
+// For people: 0.123, 1.23, 12.3, 123, 12,345; "–" for what is not a number, "∞".
+std::string ShownNumber(double number);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_EXPERIMENT_REPORT_SECTIONS_H_

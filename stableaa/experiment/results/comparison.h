@@ -1,0 +1,182 @@
+// Runs put side by side: by environment, and in each environment by variant, which is a preset with
+// the values of those keys in which runs of that preset differ there.
+//
+// All runs of an environment are compared up to one step: the smallest last evaluation of the runs
+// that have ended, or, where no run of a variant has, the farthest of that variant's. Runs that
+// have not come so far are left out, and it is said which and why. A run that ended because it had
+// reached its suite's stop.eval_return does not shorten the comparison: it counts as one of its
+// planned length (its suite's, where that has grown since) that keeps its last evaluation (it is
+// "carried forward"), and is marked as such. A run whose stop.minutes were over is not carried
+// forward, as nobody knows what it would have done, whatever it had reached before.
+//
+// No number makes use of an evaluation after its step: at a step a run has the value of its last
+// evaluation at or before it. Curves are compared at the evaluations of the run that has the
+// fewest. Nothing is smoothed.
+#ifndef STABLEAA_EXPERIMENT_RESULTS_COMPARISON_H_
+#define STABLEAA_EXPERIMENT_RESULTS_COMPARISON_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stableaa/experiment/results/run_record.h"
+#include "stableaa/experiment/results/statistics.h"
+
+namespace stableaa {
+
+struct Variant {
+  std::string preset;
+  std::map<std::string, std::string> values = {};  // of the keys in which its preset's runs differ
+
+  bool operator==(const Variant&) const = default;
+  // "stable-reg, η = 0.1"; control characters of the preset's name are escaped.
+  std::string Label() const;
+};
+
+// What variants are called where somebody has given them other names.
+class VariantNames {
+ public:
+  VariantNames() = default;
+  // Of rules "VARIANT=TEXT", where VARIANT is one of the `labels` or `presets`; control characters
+  // are left out of TEXT. BadInput for a rule that is none, names nothing of these (it lists them),
+  // or comes twice.
+  VariantNames(const std::vector<std::string>& rules, const std::set<std::string>& labels,
+               const std::set<std::string>& presets);
+
+  // The name of its label, else its label with the name of its preset.
+  std::string Of(const Variant& variant) const;
+  std::string OfPreset(const std::string& preset) const;
+  bool HasLabel(const std::string& label) const { return given_.contains(label); }
+
+ private:
+  std::map<std::string, std::string> given_;
+};
+
+// One run that takes part.
+struct ComparedRun {
+  const RunRecord* record = nullptr;
+  std::vector<double> returns = {};  // at the environment's steps
+  // Mean of the evaluations in the last tenth of the steps; the last one if there is none.
+  double final = 0;
+  double best = 0;  // largest evaluation
+  // Mean height of the straight lines between its evaluations, the last one carried forward.
+  double area = 0;
+  double steps_to_threshold = 0;  // infinite if it was not reached
+  // The step of its last evaluation, if it reached its suite's return and ended before the step
+  // compared.
+  std::optional<std::int64_t> carried_from = {};
+};
+
+// A variant's runs in an environment.
+struct VariantRuns {
+  std::size_t variant = 0;
+  Variant here;                   // with the values of the keys that vary in this environment
+  std::string label;              // its name in this environment
+  std::vector<ComparedRun> runs;  // by seed; at least one
+
+  std::vector<double> Values(double ComparedRun::*score) const;
+  std::vector<double> ReturnsAt(std::size_t step_index) const;
+  // Runs that are carried forward at the step.
+  std::size_t CarriedAt(std::int64_t step) const;
+};
+
+// score -> (score - low) / (high - low).
+struct Scale {
+  enum class Kind { kHuman, kMinMax };
+  Kind kind = Kind::kMinMax;
+  double low = 0;
+  double high = 1;
+
+  double operator()(double score) const;
+};
+
+struct EnvironmentResults {
+  std::string env;
+  std::vector<std::int64_t> steps;    // where the curves are compared; at least one
+  double threshold = 0;               // for steps_to_threshold
+  std::string threshold_source = {};  // "as given", "a person's score", ...
+  Scale scale = {};
+  std::vector<VariantRuns> variants = {};  // by number of the variant; those that have runs here
+
+  const VariantRuns* Find(std::size_t variant) const;
+};
+
+struct LeftOutRun {
+  const RunRecord* record = nullptr;
+  std::string variant;  // its label
+  std::string why;
+};
+
+struct Comparison {
+  // With the values of all keys that vary anywhere, so that they are the same in all environments.
+  std::vector<Variant> variants;
+  std::vector<std::string> labels;  // their names
+  VariantNames names;
+  std::vector<EnvironmentResults> environments;
+  std::vector<LeftOutRun> left_out;
+  // Environments that all variants have runs in, for what is said about all of them together.
+  std::vector<std::size_t> shared;
+};
+
+struct ComparisonOptions {
+  // By environment. Without: the smallest stop.eval_return of the runs' suites, 475 for
+  // classic/cartpole, a person's score for an Atari game where that is known, else three quarters
+  // of the way from the smallest evaluation to the best variant's final mean.
+  std::map<std::string, double> thresholds = {};
+  // Names of variants, "VARIANT=TEXT".
+  std::vector<std::string> labels = {};
+};
+
+// Borrows the records. BadInput for a threshold of an environment that no run has, for labels of
+// what is not there, and for those that would give two variants of an environment one name.
+Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& options = {});
+
+// The keys whose values differ between any two of the runs, those apart that say nothing about the
+// method: seed, steps, threads, intervals of logs, evaluations and checkpoints, where Python is.
+std::vector<std::string> DifferingKeys(std::span<const RunRecord> records);
+
+// Of all keys, those whose value is the same in all runs.
+std::vector<std::string> EqualKeys(std::span<const RunRecord> records);
+
+// "η" for agent.eta, ω, m and β likewise, else the last part of the key.
+std::string KeySymbol(const std::string& key);
+
+// ---- Numbers with their uncertainty ----
+
+// True if every task has more than one run: else an interval would be too narrow.
+bool HasSpread(const TaskScores& scores);
+
+struct Estimate {
+  double mean = 0;
+  double deviation = 0;  // over runs, n - 1; NaN for one run
+  double iqm = 0;
+  std::optional<Interval> interval = {};  // of the IQM; none where a task has one run
+  std::size_t runs = 0;
+};
+Estimate EstimateOf(const TaskScores& scores);
+
+struct MedianEstimate {
+  double median = 0;  // infinite where at least half of the runs have no value
+  std::optional<Interval> interval = {};
+};
+MedianEstimate MedianOf(const TaskScores& scores);
+
+// The variant's normalised scores in the shared environments.
+TaskScores SharedScores(const Comparison& comparison, std::size_t variant,
+                        double ComparedRun::*score);
+// Where all of them are compared: at the evaluations, as shares of the steps, of the shared
+// environment that has the fewest, from where every one has an evaluation.
+std::vector<double> SharedShares(const Comparison& comparison);
+// Its normalised returns after `share` of the steps of each.
+TaskScores SharedReturns(const Comparison& comparison, std::size_t variant, double share);
+// How many of its runs are carried forward there.
+std::size_t SharedCarried(const Comparison& comparison, std::size_t variant, double share);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_EXPERIMENT_RESULTS_COMPARISON_H_

@@ -1,0 +1,47 @@
+// How far a training run is, read from its directory while it may be at work: the newest checkpoint
+// and what metrics.csv says. Changes nothing and takes no lock.
+#ifndef STABLEAA_EXPERIMENT_SWEEP_RUN_PROGRESS_H_
+#define STABLEAA_EXPERIMENT_SWEEP_RUN_PROGRESS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "stableaa/experiment/suite/suite.h"
+#include "stableaa/rl/run/checkpoint_head.h"
+
+namespace stableaa {
+
+// Of the last whole row of metrics.csv; a row that is being written is left out.
+struct RunMetrics {
+  std::int64_t step = 0;
+  double wall_seconds = 0;  // of all parts of the run
+  double steps_per_second = 0;
+  std::optional<double> eval_return = {};  // of the last evaluation
+  // Of the first evaluation that reached the return asked for.
+  std::optional<std::int64_t> reached_step = {};
+  std::optional<double> reached_return = {};
+};
+
+struct MetricsQuestion {
+  // Which evaluation counts as reached, and up to which step rows are believed: those beyond the
+  // last checkpoint are computed again.
+  std::optional<double> eval_return = {};
+  std::optional<std::int64_t> last_step = {};
+  // Only the end of a longer file is read.
+  std::size_t max_bytes = std::size_t{64} << 20;
+};
+
+// All zero if there is no such file or it has no rows.
+RunMetrics ReadRunMetrics(const std::filesystem::path& run, const MetricsQuestion& question = {});
+
+// Of the last checkpoint; nothing if there is none that can be read.
+std::optional<CheckpointHead> ReadRunCheckpoint(const std::filesystem::path& run);
+
+// True if another process has the run, or is about to make it.
+bool RunIsLocked(const std::filesystem::path& run);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_EXPERIMENT_SWEEP_RUN_PROGRESS_H_

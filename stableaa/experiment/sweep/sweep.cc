@@ -1,0 +1,425 @@
+#include "stableaa/experiment/sweep/sweep.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/files/directories.h"
+#include "stableaa/base/process/child_process.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/base/terminal/progress.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
+#include "stableaa/experiment/sweep/run_progress.h"
+#include "stableaa/rl/run/trust.h"
+
+namespace stableaa {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kLookMilliseconds = 200;
+constexpr std::size_t kLongestMessage = 500;
+constexpr std::size_t kTailBytes = std::size_t{256} << 10;  // of metrics.csv, while it grows
+constexpr std::size_t kDifferencesShown = 3;
+constexpr double kSecondsToKnowTheRate = 5;
+
+// "agent.eta is 0.1 there, 1.0 in the suite", of the keys that a run cannot change.
+std::string Differences(const RunOptions& there, const RunOptions& here) {
+  const std::vector<ConfigKey> theirs = LastingKeys(there), ours = LastingKeys(here);
+  std::vector<std::string> differences;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i].value == theirs[i].value) continue;
+    differences.push_back(fmt::format("{} is {} there, {} in the suite", ours[i].key,
+                                      Shorten(theirs[i].value), Shorten(ours[i].value)));
+  }
+  const std::size_t more = differences.size() - std::min(differences.size(), kDifferencesShown);
+  differences.resize(differences.size() - more);
+  return fmt::format("{}{}", fmt::join(differences, "; "),
+                     more > 0 ? fmt::format("; and {} more", more) : "");
+}
+
+// Whether the suite itself names the code that the run's files name: then it is the user's word.
+bool SuiteNamesItsCode(const fs::path& directory, const RunOptions& suite) {
+  if (!ForeignCodeOf(suite).any()) return false;
+  const RunOptions run = ReadRunOptions(directory / "config.toml");
+  return NormalizedId(run.train.env) == NormalizedId(suite.train.env) &&
+         run.env.python == suite.env.python;
+}
+
+// To notice that a file has changed.
+struct FileStamp {
+  std::int64_t seconds = 0, nanoseconds = 0, size = 0;
+
+  FileStamp() = default;
+  explicit FileStamp(const fs::path& path) {
+    struct stat status = {};
+    if (stat(path.c_str(), &status) != 0) return;
+    seconds = status.st_mtim.tv_sec;
+    nanoseconds = status.st_mtim.tv_nsec;
+    size = status.st_size;
+  }
+  bool operator==(const FileStamp&) const = default;
+};
+
+std::string StepsOf(const SweepRun& run) {
+  return fmt::format("{} steps in {}{}", HumanCount(static_cast<double>(run.steps)),
+                     HumanDuration(run.seconds),
+                     run.eval_return ? fmt::format(", eval {:.4g}", *run.eval_return) : "");
+}
+
+}  // namespace
+
+struct Sweep::Job {
+  std::size_t number = 0;  // of the run
+  std::unique_ptr<ChildProcess> process;
+  double seconds_before = 0;
+  Stopwatch watch;
+  std::uintmax_t log_begin = 0;
+  // Rows beyond the checkpoint are cut off by the process; until the file has changed they are not
+  // to be believed.
+  FileStamp metrics;
+  bool told_to_end = false;
+
+  void TellToEnd() {
+    // SIGTERM, which the process also gets should we be killed: a second one ends it at once, as a
+    // second Ctrl-C is meant to.
+    if (!std::exchange(told_to_end, true)) ::kill(process->pid(), SIGTERM);
+  }
+};
+
+std::string LastError(const fs::path& log, std::uintmax_t begin) {
+  constexpr std::string_view kError = "stableaa: error: ";
+  std::error_code none;
+  if (!fs::is_regular_file(log, none)) return "";  // a pipe would wait for its writer
+  std::ifstream file(log, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(begin));
+  std::string last, error;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kError)) error = line.substr(kError.size());
+    if (!line.empty()) last = line;
+  }
+  return Shorten(error.empty() ? last : error, kLongestMessage);
+}
+
+// ---- What is there ----
+
+Sweep::Sweep(const Suite& suite, const SweepOptions& options)
+    : suite_(suite), options_(options), notes_(ReadSweepJson(options.out / "sweep.json")) {
+  for (const SuiteRun& run : suite_.runs) {
+    runs_.push_back({.run = &run});
+    // Without, metrics.csv tells, if less exactly.
+    const auto note = notes_.runs.find(run.name);
+    if (note != notes_.runs.end()) runs_.back().seconds = note->second.seconds.value_or(0);
+    Adopt(runs_.back());
+  }
+}
+
+Sweep::~Sweep() = default;
+
+fs::path Sweep::Directory(const SweepRun& run) const { return options_.out / run.run->name; }
+
+fs::path Sweep::Log(const SweepRun& run, const std::string& ending) const {
+  return options_.out / "logs" / (run.run->name + ending);
+}
+
+// A suite may have changed since, in its runs or in its title; in both, it is another one, such as
+// that of the same name in another folder.
+void Sweep::RefuseAnotherSuite() const {
+  if (notes_.runs.empty() || notes_.title == suite_.title) return;
+  for (const SuiteRun& run : suite_.runs) {
+    if (notes_.runs.contains(run.name)) return;
+  }
+  throw BadInput(fmt::format(
+      "{} holds the runs of another suite{}; choose another --out", ShownPath(options_.out),
+      notes_.title.empty() ? "" : fmt::format(", '{}'", Shorten(notes_.title))));
+}
+
+void Sweep::Adopt(SweepRun& run) const {
+  const fs::path directory = Directory(run);
+  std::error_code error;
+  const fs::file_status status = fs::status(directory, error);
+  if (!fs::exists(status)) {
+    run.seconds = 0;
+    return;
+  }
+  if (!fs::exists(directory / "config.toml", error)) {
+    if (fs::is_directory(status) && fs::is_empty(directory, error)) return;
+    throw BadInput(fmt::format("{} is in the way: it holds no run; choose another --out",
+                               ShownPath(directory)));
+  }
+  RunOptions there;
+  try {
+    there = ReadRunOptions(directory / "config.toml");
+  } catch (const Error& unreadable) {
+    run.state = SweepState::kFailed;
+    run.message =
+        fmt::format("{}; remove {} to begin it anew", unreadable.what(), ShownPath(directory));
+    return;
+  }
+  if (Fingerprint(there) != Fingerprint(run.run->options)) {
+    throw BadInput(fmt::format("{} was made with another configuration: {}; choose another --out",
+                               ShownPath(directory), Differences(there, run.run->options)));
+  }
+  if (const std::optional<std::string> why = WhyDone(run)) {
+    run.state = SweepState::kDone;
+    run.message = *why;
+  }
+}
+
+// Nothing if there is more to do. What is said is empty where all steps were made. Takes steps,
+// seconds and the last evaluation from the run's files.
+std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
+  const fs::path directory = Directory(run);
+  const std::optional<CheckpointHead> checkpoint = ReadRunCheckpoint(directory);
+  if (!checkpoint) return std::nullopt;
+  const RunMetrics metrics = ReadRunMetrics(
+      directory, {.eval_return = suite_.stop.eval_return, .last_step = checkpoint->step});
+  run.steps = checkpoint->step;
+  run.seconds = std::max(run.seconds, metrics.wall_seconds);
+  run.eval_return = metrics.eval_return;
+  if (checkpoint->IsComplete(run.run->options)) return "";
+  // The evaluation of a former end is none of a run that goes on.
+  const bool had_ended = IsEndEvaluation(run.run->options, checkpoint->evaluated_step);
+  if (metrics.reached_step && !had_ended) {
+    return fmt::format("an evaluation reached {:.6g} in step {}", *metrics.reached_return,
+                       *metrics.reached_step);
+  }
+  if (suite_.stop.minutes && run.seconds >= 60 * *suite_.stop.minutes) {
+    return fmt::format("its {:g} minutes were over in step {}", *suite_.stop.minutes,
+                       checkpoint->step);
+  }
+  return std::nullopt;
+}
+
+void Sweep::Open() {
+  RefuseAnotherSuite();
+  MakeDirectories(options_.out);
+  const fs::path path = options_.out / "sweep.lock";
+  lock_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!lock_.is_open()) throw SystemError(fmt::format("cannot open {}", ShownPath(path)), errno);
+  if (!TryLock(lock_)) {
+    throw WorkFailed(fmt::format("another sweep is at work in {}", ShownPath(options_.out)));
+  }
+  MakeDirectories(options_.out / "logs");
+  WriteTextFile(options_.out / "suite.toml", suite_.text);
+  Save();
+}
+
+// ---- The loop ----
+
+bool Sweep::Run(const std::function<bool()>& interrupted) {
+  watch_ = summary_ = Stopwatch();
+  steps_before_ = 0;
+  for (const SweepRun& run : runs_) steps_before_ += run.steps;
+  for (;;) {
+    if (interrupted() && !ending_) EndAll();
+    if (!ending_) StartWhatFits();
+    const bool any_left = !ending_ && Count(runs_).pending > 0;
+    if (jobs_.empty() && !any_left) break;
+    Show();
+    WaitForAnEnd();
+    for (const auto& job : jobs_) Look(*job);
+    std::erase_if(jobs_, [this](const std::unique_ptr<Job>& job) {
+      if (!job->process->Wait(0)) return false;
+      Finish(*job);
+      return true;
+    });
+  }
+  table_.Erase();
+  Save();
+  return !ending_;
+}
+
+void Sweep::StartWhatFits() {
+  while (std::ssize(jobs_) < options_.jobs) {
+    const std::optional<std::size_t> next = NextRun();
+    if (!next) return;
+    Start(*next);
+  }
+}
+
+// Runs that other processes have come last: the process of a former sweep, which is about to end,
+// or somebody's training.
+std::optional<std::size_t> Sweep::NextRun() {
+  std::optional<std::size_t> locked;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (runs_[i].state != SweepState::kPending) continue;
+    if (!RunIsLocked(Directory(runs_[i]))) return i;
+    if (!locked) locked = i;
+  }
+  if (!locked || !jobs_.empty()) return std::nullopt;
+  if (!patience_) {
+    patience_.emplace();
+    LogInfo(fmt::format("waiting for another process to end that has {}",
+                        ShownPath(Directory(runs_[*locked]))));
+  }
+  // After that its own process tells who has it.
+  return patience_->Seconds() < options_.patience_seconds ? std::nullopt : locked;
+}
+
+std::vector<std::string> Sweep::Arguments(const SweepRun& run) const {
+  const fs::path directory = Directory(run);
+  const TrainOptions& train = run.run->options.train;
+  std::vector<std::string> arguments = {"train"};
+  std::error_code error;
+  if (fs::exists(directory / "config.toml", error)) {
+    for (const std::string& word :
+         {std::string("--resume"), directory.string(), std::string("--steps"),
+          std::to_string(train.steps), std::string("--threads"), std::to_string(train.threads)}) {
+      arguments.push_back(word);
+    }
+    if (SuiteNamesItsCode(directory, run.run->options)) arguments.emplace_back("--trust");
+  } else {
+    const fs::path config = Log(run, ".toml");
+    WriteTextFile(config, ToToml(run.run->options));
+    for (const std::string& word :
+         {std::string("--config"), config.string(), std::string("--out"), directory.string()}) {
+      arguments.push_back(word);
+    }
+  }
+  if (suite_.stop.eval_return) {
+    arguments.push_back(fmt::format("--until-return={}", *suite_.stop.eval_return));
+  }
+  arguments.emplace_back("--end-with-parent");
+  arguments.push_back(std::to_string(::getpid()));
+  return arguments;
+}
+
+void Sweep::Start(std::size_t number) {
+  SweepRun& run = runs_[number];
+  const fs::path log_path = Log(run, ".log");
+  try {
+    auto job = std::make_unique<Job>();
+    job->number = number;
+    job->seconds_before = run.seconds;
+    const Descriptor log(
+        open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666));
+    if (!log.is_open())
+      throw SystemError(fmt::format("cannot open {}", ShownPath(log_path)), errno);
+    job->log_begin = fs::file_size(log_path);
+    job->metrics = FileStamp(Directory(run) / "metrics.csv");
+    job->process = std::make_unique<ChildProcess>(ChildProcess::Options{
+        .program = options_.program,
+        .arguments = Arguments(run),
+        .descriptors = {{log.get(), STDOUT_FILENO}, {log.get(), STDERR_FILENO}}});
+    run.state = SweepState::kRunning;
+    run.message.clear();
+    jobs_.push_back(std::move(job));
+  } catch (const Error& error) {
+    Fail(run, error.what());
+    return;
+  }
+  if (!IsOnTerminal({})) {
+    LogInfo(fmt::format("{} {}", run.steps > 0 ? "resumed" : "started", run.run->name));
+  }
+  Save();
+}
+
+void Sweep::EndAll() {
+  ending_ = true;
+  for (const auto& job : jobs_) job->TellToEnd();
+  LogInfo(jobs_.empty()
+              ? "stopping"
+              : "stopping: the runs make their checkpoints; once more ends everything at once");
+}
+
+// Or until it is time to look.
+void Sweep::WaitForAnEnd() const {
+  std::vector<pollfd> ends;
+  for (const auto& job : jobs_) ends.push_back({job->process->end_descriptor(), POLLIN, 0});
+  ::poll(ends.data(), ends.size(), kLookMilliseconds);  // a signal ends it too
+}
+
+void Sweep::Look(Job& job) {
+  SweepRun& run = runs_[job.number];
+  run.seconds = job.seconds_before + job.watch.Seconds();
+  if (suite_.stop.minutes && run.seconds >= 60 * *suite_.stop.minutes) job.TellToEnd();
+  const FileStamp stamp(Directory(run) / "metrics.csv");
+  if (stamp == job.metrics) return;
+  job.metrics = stamp;
+  const RunMetrics metrics = ReadRunMetrics(Directory(run), {.max_bytes = kTailBytes});
+  run.steps = std::max(run.steps, metrics.step);
+  run.steps_per_second = metrics.steps_per_second;
+  if (metrics.eval_return) run.eval_return = metrics.eval_return;
+}
+
+void Sweep::Finish(const Job& job) {
+  SweepRun& run = runs_[job.number];
+  const ChildProcess& process = *job.process;
+  const std::optional<int> exit_code = process.exit_code();
+  run.seconds = job.seconds_before + job.watch.Seconds();
+  run.steps_per_second = 0;
+  const std::optional<std::string> why_done = WhyDone(run);
+  if (exit_code == 0 && why_done) {
+    run.state = SweepState::kDone;
+    run.message = *why_done;
+    if (!IsOnTerminal({}) || !why_done->empty()) {
+      LogInfo(fmt::format("finished {}: {}{}{}", run.run->name, StepsOf(run),
+                          why_done->empty() ? "" : "; ", *why_done));
+    }
+  } else if (ending_ && exit_code.value_or(0) == 0) {
+    run.state = SweepState::kStopped;
+  } else if (exit_code == 0) {
+    Fail(run, fmt::format("somebody stopped it in step {}", run.steps));
+  } else {
+    const std::string error = LastError(Log(run, ".log"), job.log_begin);
+    const std::string end = fmt::format("its process {}", process.End());
+    Fail(run, exit_code && !error.empty() ? error : end);
+  }
+  Save();
+}
+
+void Sweep::Fail(SweepRun& run, const std::string& message) {
+  run.state = SweepState::kFailed;
+  run.message = message;
+  LogWarning(fmt::format("{} failed: {}", run.run->name, Shorten(message, kLongestMessage)));
+  Save();
+}
+
+// What the file says follows from the runs' directories; that the disk is full must not end them.
+void Sweep::Save() {
+  try {
+    WriteSweepJson(options_.out / "sweep.json", suite_.title, runs_);
+    could_save_ = true;
+  } catch (const Error& error) {
+    if (std::exchange(could_save_, false)) LogWarning(Shorten(error.what(), kLongestMessage));
+  }
+}
+
+// ---- For people ----
+
+void Sweep::Show() {
+  if (IsOnTerminal({})) table_.Draw(runs_, SecondsLeft());
+  if (summary_.Seconds() < options_.summary_seconds) return;
+  summary_ = Stopwatch();
+  if (!IsOnTerminal({})) LogInfo(SweepSummary(runs_, SecondsLeft()));
+  Save();
+}
+
+// By the steps that all runs together have made since the beginning.
+std::optional<double> Sweep::SecondsLeft() const {
+  std::int64_t steps = 0, left = 0;
+  for (const SweepRun& run : runs_) {
+    steps += run.steps;
+    const bool open = run.state == SweepState::kPending || run.state == SweepState::kRunning;
+    if (open) left += run.StepsLeft();
+  }
+  const double seconds = watch_.Seconds();
+  const std::int64_t done = steps - steps_before_;
+  if (done <= 0 || seconds < kSecondsToKnowTheRate) return std::nullopt;
+  return static_cast<double>(left) * seconds / static_cast<double>(done);
+}
+
+}  // namespace stableaa

@@ -1,0 +1,29 @@
+// How long a pass takes, against streaming as many bytes, and what acceleration adds to it.
+#ifndef STABLEAA_MDP_SOLVE_PASS_BENCHMARK_H_
+#define STABLEAA_MDP_SOLVE_PASS_BENCHMARK_H_
+
+#include <cstdint>
+
+#include "stableaa/anderson/accelerator.h"
+#include "stableaa/mdp/model/model.h"
+
+namespace stableaa {
+
+// Medians over rounds that measure all three in turn, so that a slow moment of the machine meets
+// all.
+struct PassTiming {
+  int threads = 1;
+  std::uint64_t bytes = 0;    // that a pass streams, values of next states not counted
+  double ms_per_sweep = 0;    // of vi: a backup with its bounds and its policy
+  double triad_ms = 0;        // streaming as many bytes
+  double ratio = 0;           // of the two
+  double anderson_ms = 0;     // a step of the accelerator on the same values
+  double anderson_share = 0;  // of the pass
+};
+
+PassTiming MeasurePass(const Model& model, const AcceleratorOptions& acceleration, int threads,
+                       int rounds);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_SOLVE_PASS_BENCHMARK_H_

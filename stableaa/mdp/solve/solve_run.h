@@ -1,0 +1,110 @@
+// What all methods of a solve share: the model they see, the account of the work, the limits, and
+// the last backup that makes their values a certified answer.
+#ifndef STABLEAA_MDP_SOLVE_SOLVE_RUN_H_
+#define STABLEAA_MDP_SOLVE_SOLVE_RUN_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "stableaa/core/stopwatch.h"
+#include "stableaa/mdp/model/model.h"
+#include "stableaa/mdp/solve/certificate.h"
+#include "stableaa/mdp/solve/passes.h"
+#include "stableaa/mdp/solve/solver.h"
+
+namespace stableaa {
+
+// Sees rewards to be maximised: Solve has turned the sign of costs.
+class SolveRun {
+ public:
+  SolveRun(const Model& model, double discount, const SolveOptions& options);
+
+  const Model& model() const { return model_; }
+  // The same model with its states renumbered.
+  void set_model(const Model& model) { model_ = model; }
+  double discount() const { return discount_; }
+  const SolveOptions& options() const { return options_; }
+  const Certifier& certifier() const { return certifier_; }
+  double seconds() const { return watch_.Seconds(); }
+
+  // γ/(1−γ) times a difference of values.
+  double Magnify(double difference) const { return difference * discount_ / (1 - discount_); }
+
+  // Account of work: the rows that were updated and the bytes streamed in `seconds`.
+  void Count(std::uint64_t rows, std::uint64_t bytes, double seconds);
+  void CountInner(std::int64_t iterations) { inner_iterations_ += iterations; }
+  double iterations() const;
+  std::int64_t inner_iterations() const { return inner_iterations_; }
+
+  // True once a limit is reached or someone asked to stop, and remembers which. `upcoming` are the
+  // iterations about to be done, with those kept for the last backup.
+  bool Exhausted(double upcoming);
+  // The same for the clock and the stop only, between iterations.
+  bool Interrupted();
+
+  // Tells on_step. `differences` are of a pass of any kind, or none.
+  void Report(double residual, const Certificate* certificate,
+              const AcceleratorStatistics* acceleration = nullptr);
+
+  // A plain backup, counted: image ← TV, actions unless empty, and what it proves. Throws
+  // WorkFailed where that is nothing because the values overflow, like Enough.
+  Certificate Backup(std::span<const double> values, std::span<double> image,
+                     std::span<std::uint32_t> actions);
+  // The differences of the last one.
+  const Differences& differences() const { return differences_; }
+
+  // For methods whose own passes prove nothing: a plain backup of the values for those who watch,
+  // if there is anyone, and its report. It leaves no trace in what the methods and limits go by
+  // (counts of work, differences, progress), so that a solve is the same watched or not.
+  void ShowBounds(std::span<const double> values);
+
+  // True when the certificate meets the tolerance, or nothing but rounding is left to remove.
+  bool Enough(const Certificate& certificate);
+
+  // Calls of Enough since the bounds were last better than ever.
+  int without_progress() const { return without_progress_; }
+  void ForgetProgress();
+
+  // True, once, when rounding is in the way of the tolerance and a part of it comes from the shift
+  // of values that are off by a constant: then the same backup of image + shift proves more.
+  bool ShouldRecentre(const Certificate& certificate);
+
+  // TV and the certificate of it, as a solution.
+  Solution Finish(SolveMethod method, std::vector<double> image, std::vector<std::uint32_t> policy,
+                  const Certificate& certificate);
+
+  // The same for values that have not been backed up.
+  Solution BackupAndFinish(SolveMethod method, std::vector<double> values);
+
+  SolveEnd end() const { return end_.value_or(SolveEnd::kConverged); }
+  void set_end(SolveEnd end) { end_ = end; }
+
+ private:
+  double Centre(std::span<double> image, const Certificate& certificate) const;
+
+  Model model_;
+  double discount_;
+  const SolveOptions& options_;
+  Certifier certifier_;
+  Stopwatch watch_;
+  Differences differences_;
+  std::uint64_t row_updates_ = 0;
+  std::int64_t watch_backups_ = 0;  // not among these
+  std::int64_t inner_iterations_ = 0;
+  std::uint64_t bytes_ = 0;
+  double pass_seconds_ = 0;
+  std::optional<SolveEnd> end_;
+  double least_rest_ = std::numeric_limits<double>::infinity();  // of bounds, without rounding
+  int without_progress_ = 0;
+  bool recentred_ = false;
+};
+
+// The value that every state reaches at least, min r/(1−γ): the start from below.
+double LeastValue(const Model& model, double discount);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_SOLVE_SOLVE_RUN_H_

@@ -1,0 +1,193 @@
+#include "stableaa/mdp/solve/solver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "stableaa/core/error.h"
+#include "stableaa/mdp/model/model_builder.h"
+#include "stableaa/mdp/solve/automatic.h"
+#include "stableaa/mdp/solve/component_iteration.h"
+#include "stableaa/mdp/solve/solve_run.h"
+#include "stableaa/mdp/solve/value_iteration.h"
+
+namespace stableaa {
+namespace {
+
+Model WithNegatedRewards(const Model& model) {
+  std::vector<double> rewards(model.rewards().begin(), model.rewards().end());
+  for (double& reward : rewards) reward = -reward;
+  return model.WithRewards(std::move(rewards));
+}
+
+// Files may have 64 bits for next states that 32 hold. The methods by components read these only.
+Model WithNarrowColumns(const Model& model) {
+  struct Both {
+    Model rest;
+    std::vector<std::uint32_t> columns;
+  };
+  auto owner = std::make_shared<Both>(Both{model, {}});
+  owner->columns.reserve(model.transitions());
+  for (const std::uint64_t next : model.arrays().wide_columns) {
+    owner->columns.push_back(static_cast<std::uint32_t>(next));
+  }
+  ModelArrays arrays = model.arrays();
+  arrays.narrow_columns = owner->columns;
+  arrays.wide_columns = {};
+  return Model(arrays, std::move(owner), model.discount());
+}
+
+void Negate(Solution& solution) {
+  // Not −x, which makes −0 of 0.
+  for (double& value : solution.values) value = 0 - value;
+  std::swap(solution.lower, solution.upper);
+  solution.lower = 0 - solution.lower;
+  solution.upper = 0 - solution.upper;
+}
+
+double DiscountOf(const Model& model, const SolveOptions& options) {
+  const std::optional<double> discount = options.discount ? options.discount : model.discount();
+  if (!discount) throw BadInput("the model has no discount: give one (--discount)");
+  CheckDiscount(*discount, options.discount ? "discount" : "the model's discount");
+  return *discount;
+}
+
+Solution SolveMaximising(const Model& model, double discount, const SolveOptions& options) {
+  SolveRun run(model, discount, options);
+  switch (options.method) {
+    case SolveMethod::kAuto:
+      return SolveAutomatically(run);
+    case SolveMethod::kVi:
+      return SolveByOperator(run);
+    case SolveMethod::kJacobi:
+      return SolveByJacobi(run);
+    case SolveMethod::kMpi:
+      return SolveByModifiedPolicyIteration(run);
+    case SolveMethod::kGs:
+    case SolveMethod::kIpi:
+    case SolveMethod::kPi:
+      break;
+  }
+  return SolveByComponents(run, options.method,
+                           std::vector<double>(model.states(), LeastValue(model, discount)));
+}
+
+}  // namespace
+
+std::string_view Name(SolveMethod method) {
+  switch (method) {
+    case SolveMethod::kVi:
+      return "vi";
+    case SolveMethod::kJacobi:
+      return "jacobi";
+    case SolveMethod::kMpi:
+      return "mpi";
+    case SolveMethod::kGs:
+      return "gs";
+    case SolveMethod::kIpi:
+      return "ipi";
+    case SolveMethod::kPi:
+      return "pi";
+    case SolveMethod::kAuto:
+      break;
+  }
+  return "auto";
+}
+
+std::string_view Name(StateOrder order) { return order == StateOrder::kModel ? "model" : "bfs"; }
+
+std::string_view Name(InnerSolver solver) {
+  return solver == InnerSolver::kGmres ? "gmres" : "bicgstab";
+}
+
+std::string_view Name(Preconditioner preconditioner) {
+  return preconditioner == Preconditioner::kIlu ? "ilu" : "gs";
+}
+
+void SolveOptions::Validate() const {
+  if (!(tolerance > 0 && std::isfinite(tolerance))) {
+    throw BadInput(fmt::format("tolerance: expected a number above 0, found {}", tolerance));
+  }
+  if (discount) CheckDiscount(*discount, "discount");
+  if (threads < 1 || threads > 1024) {
+    throw BadInput(fmt::format("threads: expected 1 to 1024, found {}", threads));
+  }
+  if (!(max_seconds >= 0)) {
+    throw BadInput(
+        fmt::format("max_seconds: expected a number of at least 0, found {}", max_seconds));
+  }
+  if (!(max_iterations >= 1)) {
+    throw BadInput(
+        fmt::format("max_iterations: expected a number of at least 1, found {}", max_iterations));
+  }
+  if (evaluation_sweeps && (*evaluation_sweeps < 0 || *evaluation_sweeps > 1'000'000)) {
+    throw BadInput(
+        fmt::format("evaluation_sweeps: expected 0 to 1000000, found {}", *evaluation_sweeps));
+  }
+  backup.Validate();
+  if (anderson) acceleration.Validate();
+  const bool vi = method == SolveMethod::kVi;
+  if (anderson && !vi && method != SolveMethod::kMpi) {
+    throw BadInput(fmt::format("anderson: accelerates vi and mpi, not {}", Name(method)));
+  }
+  if (backup.kind != BackupKind::kMax && !vi) {
+    throw BadInput(fmt::format("operator: {} needs the method vi, not {}", BackupName(backup.kind),
+                               Name(method)));
+  }
+  if (backup.kind == BackupKind::kDynamicBoltzmann && backup.omega == 0) {
+    throw BadInput("omega: dynamic-boltzmann needs a factor above 0");
+  }
+  if (anderson && backup.kind == BackupKind::kDynamicBoltzmann) {
+    throw BadInput(
+        "anderson: dynamic-boltzmann changes with every sweep and cannot be accelerated");
+  }
+}
+
+Solution Solve(const Model& model, const SolveOptions& options) {
+  options.Validate();
+  const double discount = DiscountOf(model, options);
+  if (model.wide() && model.states() - 1 <= std::numeric_limits<std::uint32_t>::max()) {
+    return Solve(WithNarrowColumns(model), options);
+  }
+  if (model.wide() && options.method != SolveMethod::kVi &&
+      options.method != SolveMethod::kJacobi) {
+    throw WorkFailed("models of 2^32 states and more are solved by vi and jacobi only");
+  }
+  if (!options.minimize) return SolveMaximising(model, discount, options);
+  Solution solution = SolveMaximising(WithNegatedRewards(model), discount, options);
+  Negate(solution);
+  return solution;
+}
+
+Solution EvaluatePolicy(const Model& model, std::span<const std::uint32_t> policy,
+                        const SolveOptions& options) {
+  if (policy.size() != model.states()) {
+    throw BadInput(fmt::format("expected an action for each of the {} states, found {}",
+                               model.states(), policy.size()));
+  }
+  ModelBuilder builder([] { return "policy"; });
+  if (model.wide()) builder.UseWideColumns();
+  for (std::uint64_t s = 0; s < model.states(); ++s) {
+    if (policy[s] >= model.actions(s)) {
+      throw BadInput(fmt::format("state {} has {} actions, the policy takes action {}", s,
+                                 model.actions(s), policy[s]));
+    }
+    const std::uint64_t row = model.state_rows()[s] + policy[s];
+    builder.BeginState();
+    for (std::uint64_t k = model.row_transitions()[row]; k < model.row_transitions()[row + 1];
+         ++k) {
+      builder.Transition(model.column(k), model.probabilities()[k]);
+    }
+    builder.EndRow(model.rewards()[row]);
+  }
+  Solution solution = Solve(builder.Finish(model.discount()), options);
+  solution.policy.assign(policy.begin(), policy.end());
+  solution.policy_error = std::numeric_limits<double>::quiet_NaN();
+  return solution;
+}
+
+}  // namespace stableaa

@@ -1,0 +1,40 @@
+// The order in which Gauss–Seidel goes through the states.
+//
+// Components first: each comes after all that it leads to, so that what it depends on is final
+// before it is its turn. Within a component by the number of steps to a goal: one pass then
+// carries the goal's value along every shortest path. Goals are the absorbing states that pay more
+// than the worst reward, or, where there are none, the states with the best reward of all.
+#ifndef STABLEAA_MDP_SOLVE_SOLVING_ORDER_H_
+#define STABLEAA_MDP_SOLVE_SOLVING_ORDER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "stableaa/mdp/model/model.h"
+#include "stableaa/mdp/solve/solver.h"
+
+namespace stableaa {
+
+// All states in an order.
+struct StateSequence {
+  std::vector<std::uint32_t> states;
+  bool all_reach_first = false;  // known to: false may mean not known
+};
+
+// By their distance to the goals; those that reach none come last (kBfs). Or as numbered (kModel).
+// Next states must have 32 bits.
+StateSequence FindStateSequence(const Model& model, StateOrder order);
+
+struct SolvingOrder {
+  std::vector<std::uint64_t> new_number;  // of each state
+  std::vector<std::uint64_t> components;  // first new number of each, and the number of states
+  bool as_numbered = false;               // new_number is 0, 1, 2, …
+};
+
+// By components, and by the sequence within each. Throws WorkFailed for models with 2^32 − 1 states
+// or more.
+SolvingOrder FindSolvingOrder(const Model& model, const StateSequence& sequence);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_SOLVE_SOLVING_ORDER_H_

@@ -1,0 +1,42 @@
+// vi and jacobi, mpi, and the accelerated ones: methods whose passes update all states at once.
+#ifndef STABLEAA_MDP_SOLVE_VALUE_ITERATION_H_
+#define STABLEAA_MDP_SOLVE_VALUE_ITERATION_H_
+
+#include "stableaa/mdp/solve/solve_run.h"
+
+namespace stableaa {
+
+Solution SolveByValueIteration(SolveRun& run);  // vi with max, plain or accelerated
+Solution SolveByOperator(SolveRun& run);        // vi with mellowmax, boltzmann, dynamic-boltzmann
+Solution SolveByJacobi(SolveRun& run);
+
+// Modified policy iteration, a step at a time, so that `auto` can watch it and leave.
+class ModifiedPolicyIteration {
+ public:
+  explicit ModifiedPolicyIteration(SolveRun& run);
+
+  // A plain backup of the values; true if its certificate is enough or a limit is reached.
+  bool Improve();
+  // Passes of the policy found, until their span is a tenth of the backup's or as many as allowed.
+  void Evaluate(int most_passes);
+
+  const Certificate& certificate() const { return certificate_; }
+  // Values from below: TV ≥ V, V ≤ V*. For a method that goes on from here.
+  std::vector<double> LowerBound() const;
+
+  Solution Finish();
+
+ private:
+  SolveRun& run_;
+  std::vector<double> values_;
+  std::vector<double> image_;
+  std::vector<std::uint32_t> actions_;
+  PolicyRows policy_;
+  Certificate certificate_;
+};
+
+Solution SolveByModifiedPolicyIteration(SolveRun& run);  // plain or accelerated
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_SOLVE_VALUE_ITERATION_H_

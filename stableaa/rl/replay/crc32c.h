@@ -1,0 +1,20 @@
+// CRC-32C (Castagnoli), the checksum of TensorBoard's event files. zlib's CRC-32 has another
+// polynomial.
+#ifndef STABLEAA_RL_REPLAY_CRC32C_H_
+#define STABLEAA_RL_REPLAY_CRC32C_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace stableaa {
+
+std::uint32_t Crc32c(std::span<const std::byte> bytes);
+
+// As stored in a record: rotated right by 15 bits, plus 0xa282ead8. A checksum of bytes that hold
+// their own plain checksum would say little about them.
+std::uint32_t MaskedCrc32c(std::span<const std::byte> bytes);
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_REPLAY_CRC32C_H_

@@ -1,0 +1,77 @@
+// How observations of an environment become what the replay stores and what networks take.
+//
+// An observation is `stack` frames of `frame_bytes` each, oldest first. A frame is one plane or
+// several (bytes, rows first), or a vector of floats:
+//
+//   Atari       4 x 84 x 84 bytes    4 frames of 1 plane; consecutive observations share frames
+//   MinAtar     10 x 10 x C bytes    1 frame of C planes of 10 x 10
+//   CartPole    4 floats             1 frame of 4 floats
+//
+// Bytes without channels (a console's memory) become floats, divided by their upper bound.
+#ifndef STABLEAA_RL_REPLAY_OBSERVATION_LAYOUT_H_
+#define STABLEAA_RL_REPLAY_OBSERVATION_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "stableaa/env/environment.h"
+#include "stableaa/nn/network.h"
+#include "stableaa/nn/spec.h"
+
+namespace stableaa {
+
+// What the replay needs to know.
+struct FrameShape {
+  int stack = 1;
+  std::size_t frame_bytes = 0;
+
+  std::size_t observation_bytes() const { return static_cast<std::size_t>(stack) * frame_bytes; }
+  bool operator==(const FrameShape&) const = default;
+};
+
+class ObservationLayout {
+ public:
+  explicit ObservationLayout(const EnvironmentSpec& spec);
+
+  const FrameShape& frames() const { return frames_; }
+  // Of the networks: planes of bytes divided by 255 (Atari) or 1 (MinAtar), or a vector.
+  const InputSpec& input() const { return input_; }
+
+  // Environment i of the batch, into observation_bytes() bytes.
+  void Encode(const Observations& observations, std::size_t i, std::span<std::uint8_t> out) const;
+
+ private:
+  FrameShape frames_;
+  InputSpec input_;
+  std::size_t elements_ = 0;    // of one observation
+  bool channels_last_ = false;  // planes have to be taken apart
+  float divisor_ = 1;           // of bytes that become floats; 0: they do not
+};
+
+// Inputs of a network gathered state by state, each given by the pointers to its `stack` frames.
+class StateGatherer {
+ public:
+  explicit StateGatherer(const ObservationLayout& layout);
+
+  void Clear();
+  void Add(std::span<const std::uint8_t* const> frames);  // borrowed until the forward pass
+  // One whole observation of Encode.
+  void Add(std::span<const std::uint8_t> observation);
+
+  int count() const { return count_; }
+  // States [begin, begin + count).
+  NetworkInput Input(int begin, int count) const;
+
+ private:
+  InputSpec input_;
+  FrameShape shape_;
+  int count_ = 0;
+  std::vector<const std::uint8_t*> planes_;
+  std::vector<float> vectors_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_REPLAY_OBSERVATION_LAYOUT_H_

@@ -1,0 +1,226 @@
+#include "stableaa/rl/replay/observation_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "stableaa/core/random.h"
+#include "stableaa/env/registry.h"
+#include "stableaa/nn/plan.h"
+
+namespace stableaa {
+namespace {
+
+std::vector<std::uint8_t> Encoded(const ObservationLayout& layout, const Observations& observations,
+                                  std::size_t i) {
+  std::vector<std::uint8_t> out(layout.frames().observation_bytes());
+  layout.Encode(observations, i, out);
+  return out;
+}
+
+std::vector<float> AsFloats(const std::vector<std::uint8_t>& bytes) {
+  std::vector<float> floats(bytes.size() / sizeof(float));
+  std::memcpy(floats.data(), bytes.data(), bytes.size());
+  return floats;
+}
+
+std::vector<std::uint8_t> RandomBytes(RandomStream& random, std::size_t count) {
+  std::vector<std::uint8_t> bytes(count);
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.Below(256));
+  return bytes;
+}
+
+EnvironmentSpec Bytes(const std::string& id, std::vector<int> shape, int channel_axis,
+                      float high = 255) {
+  return {.id = id,
+          .observation = Space::Bytes(std::move(shape), high),
+          .action = Space::Discrete(3),
+          .channel_axis = channel_axis};
+}
+
+TEST(ObservationLayout, TakesMinatarsPlanesApart) {
+  for (const char* const id : {"minatar/breakout", "minatar/seaquest", "minatar/asterix",
+                               "minatar/freeway", "minatar/space_invaders"}) {
+    const auto environment = MakeEnvironment(id, {.num_envs = 2});
+    const EnvironmentSpec& spec = environment->spec();
+    const auto channels = static_cast<std::size_t>(spec.observation.shape[2]);
+    const ObservationLayout layout(spec);
+    EXPECT_EQ(layout.frames(), (FrameShape{1, 100 * channels}));
+    EXPECT_EQ(layout.input(), FrameInput(static_cast<int>(channels), 10, 10, 1));
+    environment->Reset(7);
+    for (int step = 0; step < 20; ++step) {
+      environment->Step({.indices = std::vector<std::int32_t>{step % 6, 5}});
+    }
+    const auto bytes = environment->observations().bytes;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto encoded = Encoded(layout, environment->observations(), i);
+      std::size_t ones = 0;
+      for (std::size_t row = 0; row < 10; ++row) {
+        for (std::size_t column = 0; column < 10; ++column) {
+          for (std::size_t c = 0; c < channels; ++c) {
+            const std::uint8_t byte = bytes[((i * 10 + row) * 10 + column) * channels + c];
+            EXPECT_EQ(encoded[(c * 10 + row) * 10 + column], byte);
+            ones += byte;
+          }
+        }
+      }
+      EXPECT_GT(ones, 0U);
+    }
+  }
+}
+
+TEST(ObservationLayout, StacksTheFramesOfAtariAsTheyAre) {
+  const ObservationLayout layout(Bytes("atari/pong", {4, 84, 84}, 0));
+  EXPECT_EQ(layout.frames(), (FrameShape{4, 84 * 84}));
+  EXPECT_EQ(layout.input(), FrameInput(4, 84, 84, 255));
+  RandomStream random(1, "observations");
+  const auto bytes = RandomBytes(random, 3 * 4 * 84 * 84);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(i * 4 * 84 * 84);
+    EXPECT_EQ(Encoded(layout, {.bytes = bytes}, i),
+              std::vector<std::uint8_t>(begin, begin + 4 * 84 * 84));
+  }
+}
+
+TEST(ObservationLayout, KeepsPlanesOfOtherEnvironmentsInOneFrame) {
+  const ObservationLayout first(Bytes("gymnasium/Planes-v0", {3, 8, 5}, 0));
+  EXPECT_EQ(first.frames(), (FrameShape{1, 3 * 8 * 5}));
+  EXPECT_EQ(first.input(), FrameInput(3, 8, 5, 255));
+  const ObservationLayout last(Bytes("gymnasium/CarRacing-v3", {8, 5, 3}, 2));
+  EXPECT_EQ(last.frames(), first.frames());
+  EXPECT_EQ(last.input(), first.input());
+}
+
+TEST(ObservationLayout, KeepsFloatsToTheBit) {
+  for (const char* const id : {"classic/cartpole", "classic/mountain_car", "classic/acrobot"}) {
+    const auto environment = MakeEnvironment(id, {.num_envs = 3});
+    const std::size_t size = environment->spec().observation.size();
+    const ObservationLayout layout(environment->spec());
+    EXPECT_EQ(layout.frames(), (FrameShape{1, sizeof(float) * size}));
+    EXPECT_EQ(layout.input(), VectorInput(static_cast<int>(size)));
+    environment->Reset(3);
+    environment->Step({.indices = std::vector<std::int32_t>{0, 1, 0}});
+    const auto floats = environment->observations().floats;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto expected = floats.subspan(i * size, size);
+      EXPECT_EQ(AsFloats(Encoded(layout, environment->observations(), i)),
+                std::vector<float>(expected.begin(), expected.end()));
+    }
+  }
+}
+
+TEST(ObservationLayout, DividesBytesWithoutChannelsByTheirUpperBound) {
+  RandomStream random(2, "observations");
+  const auto bytes = RandomBytes(random, 2 * 128);
+  for (const float high : {255.0F, 51.0F}) {
+    for (const auto& shape : {std::vector<int>{128}, std::vector<int>{16, 8}}) {
+      const ObservationLayout layout(Bytes("gymnasium/Memory-v0", shape, -1, high));
+      EXPECT_EQ(layout.input(), VectorInput(128));
+      EXPECT_EQ(layout.frames(), (FrameShape{1, 128 * sizeof(float)}));
+      const auto floats = AsFloats(Encoded(layout, {.bytes = bytes}, 1));
+      for (std::size_t k = 0; k < 128; ++k) {
+        EXPECT_EQ(floats[k], static_cast<float>(bytes[128 + k]) / high);
+      }
+    }
+  }
+}
+
+TEST(ObservationLayout, EncodesIntoItsOwnSizeOnly) {
+  const ObservationLayout layout(Bytes("gymnasium/Memory-v0", {8}, -1));
+  const std::vector<std::uint8_t> bytes(8);
+  std::vector<std::uint8_t> out(8);
+  EXPECT_THROW(layout.Encode({.bytes = bytes}, 0, out), std::logic_error);
+}
+
+// ---- StateGatherer ----
+
+// States by pointers to their frames and as whole observations give the network's own outputs.
+void ExpectGatheredLikeDirect(const EnvironmentSpec& spec, const NetworkSpec& network_spec,
+                              const std::vector<std::uint8_t>& observations, int count) {
+  const ObservationLayout layout(spec);
+  ASSERT_EQ(network_spec.input, layout.input());
+  const auto plan = std::make_shared<const Plan>(MakePlan(network_spec));
+  RandomStream random(3, "network");
+  Parameters parameters(plan);
+  parameters.Initialise(random);
+  const auto network = CompileNetwork(plan, {.batch = count, .threads = 1});
+  const auto actions = static_cast<std::size_t>(plan->outputs());
+  const std::size_t size = layout.frames().observation_bytes();
+  const auto n = static_cast<std::size_t>(count);
+
+  std::vector<float> direct(n * actions);
+  if (layout.input().is_vector()) {
+    const std::vector<float> vectors = AsFloats(observations);
+    network->Forward(parameters, {.count = count, .vectors = vectors}, direct);
+  } else {
+    const Shape& shape = layout.input().shape;
+    const std::size_t plane = static_cast<std::size_t>(shape.height * shape.width);
+    std::vector<const std::uint8_t*> planes;
+    for (std::size_t k = 0; k < observations.size(); k += plane) {
+      planes.push_back(&observations[k]);
+    }
+    network->Forward(parameters, {.count = count, .frames = planes}, direct);
+  }
+
+  StateGatherer by_frames(layout), by_observation(layout);
+  for (StateGatherer* const gatherer : {&by_frames, &by_observation}) {  // what Clear forgets
+    gatherer->Add(std::span(observations).subspan(size, size));
+    gatherer->Clear();
+    EXPECT_EQ(gatherer->count(), 0);
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    std::vector<const std::uint8_t*> frames;
+    for (int k = 0; k < layout.frames().stack; ++k) {
+      frames.push_back(
+          &observations[j * size + static_cast<std::size_t>(k) * layout.frames().frame_bytes]);
+    }
+    by_frames.Add(frames);
+    by_observation.Add(std::span(observations).subspan(j * size, size));
+  }
+  for (const StateGatherer* const gatherer : {&by_frames, &by_observation}) {
+    ASSERT_EQ(gatherer->count(), count);
+    std::vector<float> outputs(n * actions);
+    network->Forward(parameters, gatherer->Input(0, count), outputs);
+    EXPECT_EQ(outputs, direct);
+    // A part of them.
+    outputs.resize(2 * actions);
+    network->Forward(parameters, gatherer->Input(count - 3, 2), outputs);
+    const auto begin = direct.begin() + static_cast<std::ptrdiff_t>((n - 3) * actions);
+    EXPECT_EQ(outputs, std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(2 * actions)));
+  }
+}
+
+TEST(StateGatherer, OfStackedFramesGivesTheNetworksOwnOutputs) {
+  RandomStream random(4, "observations");
+  ExpectGatheredLikeDirect(Bytes("atari/pong", {4, 84, 84}, 0), NatureSpec({.actions = 3}),
+                           RandomBytes(random, 4 * 4 * 84 * 84), 4);
+}
+
+TEST(StateGatherer, OfPlanesInOneFrameGivesTheNetworksOwnOutputs) {
+  RandomStream random(5, "observations");
+  auto bytes = RandomBytes(random, 9 * 600);
+  for (std::uint8_t& byte : bytes) byte &= 1;
+  ExpectGatheredLikeDirect(Bytes("minatar/space_invaders", {10, 10, 6}, 2, 1),
+                           MinatarSpec({.channels = 6}), bytes, 9);
+}
+
+TEST(StateGatherer, OfVectorsGivesTheNetworksOwnOutputs) {
+  RandomStream random(6, "observations");
+  std::vector<float> vectors(7 * 5);
+  random.FillUniform(vectors, -1, 1);
+  std::vector<std::uint8_t> bytes(sizeof(float) * vectors.size());
+  std::memcpy(bytes.data(), vectors.data(), bytes.size());
+  const EnvironmentSpec spec = {.id = "test/vector",
+                                .observation = Space::Floats({5}, {-1}, {1}),
+                                .action = Space::Discrete(3)};
+  ExpectGatheredLikeDirect(spec, MlpSpec({.inputs = 5, .hidden = {16}, .actions = 3}), bytes, 7);
+}
+
+}  // namespace
+}  // namespace stableaa

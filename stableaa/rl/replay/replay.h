@@ -1,0 +1,218 @@
+// The memory of transitions that agents learn from.
+//
+// States are numbered from 0 in the order in which they were met; a number ("id") is never used
+// again. A state is an observation with the action taken in it, or the last one of its episode,
+// with none. Frames that consecutive observations share are stored once: an observation of `stack`
+// frames whose first ones are the newest of the observation before adds only the others (but all
+// of them where a segment begins, so that segments do not need one another).
+//
+// A transition is named by the id of its state s:
+//
+//   R = r_0 + g r_1 + ... + g^(k-1) r_(k-1)    k = n, or fewer where the episode ends before
+//   next state: k states further; discount: g^k, or 0 if the episode terminated within these k
+//   steps
+//
+// so no return and no stack of frames crosses the end of an episode. It can be sampled once its
+// next state is there.
+//
+// States lie in segments of fixed numbers of states; a full segment never changes again, so that a
+// checkpoint writes each to a file once. Of the states, the newest `size` are sampled; the oldest
+// segment goes when the others have size + reserve of them.
+#ifndef STABLEAA_RL_REPLAY_REPLAY_H_
+#define STABLEAA_RL_REPLAY_REPLAY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stableaa/rl/replay/observation_layout.h"
+
+namespace stableaa {
+
+class ByteReader;
+class ByteWriter;
+class Config;
+class FrameCodec;
+class PriorityTree;
+class RandomStream;
+class ReplaySegment;
+struct StateRecord;
+
+enum class Compression { kNone, kLz4, kZstd };
+
+// With the names by which users know them.
+const std::vector<std::pair<std::string, Compression>>& Compressions();
+
+struct ReplayOptions {
+  // Keys replay.*; Describe says what they mean.
+  std::int64_t size = 100'000;
+  std::int64_t start = 5'000;
+  Compression compression = Compression::kNone;
+  bool prioritized = false;
+  double priority_exponent = 0.6;
+  double priority_floor = 1e-6;
+  double importance_start = 0.4;
+  std::int64_t importance_steps = 1'000'000;
+
+  // Throws BadInput.
+  void Validate() const;
+};
+
+void Describe(Config& config, ReplayOptions& options);
+
+// What the replay has to know of the agent.
+struct ReturnOptions {
+  int n_step = 1;
+  double discount = 0.99;
+};
+
+// Transitions, their frames copied out of the replay: it may change meanwhile.
+struct ReplayBatch {
+  std::vector<std::int64_t> ids, next_ids;
+  std::vector<int> actions;
+  std::vector<float> rewards;    // R
+  std::vector<float> discounts;  // of the next state's value; 0: there is none
+  // Importance weights of prioritised replay, at most 1; empty for uniform samples.
+  std::vector<float> weights;
+  // count × stack pointers into `storage`, or into one another's frames.
+  std::vector<const std::uint8_t*> frames, next_frames;
+  std::vector<std::uint8_t> storage;
+
+  std::size_t count() const { return ids.size(); }
+  // The `stack` frames of state or next state j.
+  std::span<const std::uint8_t* const> State(std::size_t j, int stack) const;
+  std::span<const std::uint8_t* const> Next(std::size_t j, int stack) const;
+};
+
+// Not thread-safe, not even what is const. What a program must not do (two episodes at once, to
+// read what is no transition) is a std::logic_error.
+class Replay {
+ public:
+  // `reserve`: states that stay readable after they are too old to be sampled, for batches that
+  // were sampled ahead of their use.
+  Replay(const ReplayOptions& options, const ReturnOptions& returns, const FrameShape& shape,
+         std::int64_t reserve);
+  ~Replay();
+  Replay(Replay&&) noexcept;
+  Replay& operator=(Replay&&) noexcept;
+
+  // Begins an episode. The observation is `stack` frames, oldest first.
+  void Begin(std::span<const std::uint8_t> observation);
+  // The action taken in the newest state and what came of it. When the episode has ended, `next` is
+  // its last observation, and Begin has to follow.
+  void Add(int action, float reward, bool terminated, bool truncated,
+           std::span<const std::uint8_t> next);
+
+  // Transitions that can be sampled now.
+  std::int64_t transitions() const;
+  std::int64_t states() const;   // stored
+  std::int64_t next_id() const;  // of the next state to come
+  // Whether an episode goes on, so that Add may come next.
+  bool in_episode() const { return in_episode_; }
+  // The last observation of Begin or Add.
+  std::span<const std::uint8_t> newest_observation() const { return newest_; }
+
+  // Whether Read takes it for a transition.
+  bool Holds(std::int64_t id) const;
+
+  // Draws `count` ids, each transition equally likely, with replacement. Needs transitions() > 0.
+  void SampleUniform(int count, RandomStream& random, std::vector<std::int64_t>& ids) const;
+
+  // In proportion to priority^exponent, stratified (Schaul et al. 2016), with the importance
+  // weights (N p)^-b, divided by the largest of the batch; uniform, without weights, unless
+  // options.prioritized.
+  void Sample(int count, double importance, RandomStream& random, std::vector<std::int64_t>& ids,
+              std::vector<float>& weights) const;
+
+  // Fills all of the batch but `weights`. The ids must have been sampled at most `reserve` states
+  // ago.
+  void Read(std::span<const std::int64_t> ids, ReplayBatch& batch) const;
+
+  // |TD error| of each; for ids that are gone nothing happens. New transitions get the largest
+  // priority so far. Throws WorkFailed, and changes nothing, if one is not finite. Does nothing
+  // unless options.prioritized.
+  void SetPriorities(std::span<const std::int64_t> ids, std::span<const float> errors);
+
+  // Bytes in use, and those of frames alone per stored frame.
+  std::uint64_t bytes() const;
+  double bytes_per_frame() const;
+  // What a full one will take. Compressed Atari frames take 163 to 806 bytes by game; counted as a
+  // seventh of their size.
+  static std::uint64_t EstimateBytes(const ReplayOptions& options, const FrameShape& shape,
+                                     std::int64_t reserve);
+
+  // Checkpoints. SaveSegments writes the full segments that `directory` does not have yet; Save
+  // everything else, with the numbers and checksums of these segments. RemoveOldSegments, once what
+  // Save wrote is safe on disk, deletes the files that the last SaveSegments did not count. Load
+  // throws BadInput, naming the file and what is wrong, and changes nothing then: also for actions
+  // beyond 0 to `actions` - 1. Segment files that the state does not name are ignored, and replaced
+  // by the next SaveSegments.
+  void SaveSegments(const std::filesystem::path& directory);
+  void Save(ByteWriter& out) const;
+  void RemoveOldSegments(const std::filesystem::path& directory) const;
+  void Load(ByteReader& in, const std::filesystem::path& directory, int actions);
+
+ private:
+  struct Reading;  // where the frames of a transition are
+
+  void Push(std::span<const std::uint8_t> observation);
+  int NewFrames(std::span<const std::uint8_t> observation) const;
+  void MakeEligible(std::int64_t end);
+  void DropOldSegments();
+
+  std::int64_t first_id() const;      // stored
+  std::int64_t window_begin() const;  // the first of the newest `size`
+  std::size_t Slot(std::int64_t id) const;
+  const ReplaySegment& SegmentOf(std::int64_t id) const;
+  const StateRecord& RecordOf(std::int64_t id) const;
+  bool CanBeSampled(std::int64_t id) const;
+
+  std::int64_t ReadReturn(std::int64_t id, ReplayBatch& batch) const;
+  Reading Locate(std::int64_t id, std::int64_t next_id) const;
+  std::uint8_t* ReadFrames(const Reading& reading, std::uint8_t* out, ReplayBatch& batch) const;
+
+  void SaveOptions(ByteWriter& out) const;
+  void LoadState(ByteReader& in, const std::filesystem::path& directory, int actions);
+  void LoadSegments(ByteReader& in, const std::filesystem::path& directory, int actions);
+  void LoadSegment(const std::filesystem::path& file, std::int64_t number, std::uint32_t checksum,
+                   int actions);
+  void CheckEpisodes(const ByteReader& in) const;
+  void FindEligible();
+  void LoadPriorities(ByteReader& in);
+
+  ReplayOptions options_;
+  ReturnOptions returns_;
+  FrameShape shape_;
+  std::int64_t reserve_;
+  std::int64_t segment_states_;
+  std::unique_ptr<FrameCodec> codec_;
+
+  // The last one is open; state id is in number id / segment_states_.
+  std::deque<std::unique_ptr<ReplaySegment>> segments_;
+  std::int64_t next_id_ = 0;
+  bool in_episode_ = false;
+  std::vector<std::uint8_t> newest_;  // observation
+  // All transitions before can be sampled, unless they are too old; none from here on.
+  std::int64_t first_pending_ = 0;
+  std::int64_t transitions_ = 0;
+
+  // Only if options.prioritized: priority^exponent of state id in leaf id % size, 0 if it cannot be
+  // sampled.
+  std::unique_ptr<PriorityTree> priorities_;
+  double max_priority_ = 1;
+
+  // Checksums of the full segments from number saved_begin_ on that saved_in_ has.
+  std::filesystem::path saved_in_;
+  std::int64_t saved_begin_ = 0;
+  std::vector<std::uint32_t> saved_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_REPLAY_REPLAY_H_

@@ -1,0 +1,89 @@
+// A piece of the replay: consecutive states and all their frames.
+//
+// A segment begins with all frames of its first state, also where the segment before has some of
+// them, so that each can be read, checked and dropped without any other.
+//
+// Compressed frames come in groups of 4: the first, the key, is compressed alone, the others as
+// their XOR with it, which is mostly zeros.
+#ifndef STABLEAA_RL_REPLAY_REPLAY_SEGMENT_H_
+#define STABLEAA_RL_REPLAY_REPLAY_SEGMENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "stableaa/rl/replay/frame_codec.h"
+#include "stableaa/rl/replay/observation_layout.h"
+
+namespace stableaa {
+
+class ByteReader;
+class ByteWriter;
+
+struct StateRecord {
+  std::uint32_t newest_frame = 0;  // within the segment; the stack's others are those before
+  std::int32_t action = -1;        // -1: none, or not yet
+  float reward = 0;                // of the action, as are the flags
+  bool terminated = false;
+  bool truncated = false;
+
+  bool ended() const { return terminated || truncated; }
+};
+
+// Not thread-safe.
+class ReplaySegment {
+ public:
+  // An empty one. The codec is for frames of `shape` and has to outlive the segment.
+  ReplaySegment(std::int64_t number, const FrameShape& shape, FrameCodec& codec);
+
+  // One that Save wrote, every frame decoded as a proof. Throws BadInput if it is not segment
+  // `number` with so many states, of actions 0 to `actions` - 1 and finite rewards.
+  ReplaySegment(ByteReader& in, std::int64_t number, std::size_t states, int actions,
+                const FrameShape& shape, FrameCodec& codec);
+
+  // A state; of its observation the last `new_frames` frames are not those of the state before.
+  void Add(std::span<const std::uint8_t> observation, int new_frames);
+  // Action, reward and flags of the newest state; those of `outcome`.
+  void SetOutcome(const StateRecord& outcome);
+  // Gives back memory that only growth needs.
+  void Close();
+
+  std::int64_t number() const { return number_; }
+  std::size_t states() const { return states_.size(); }
+  std::size_t frames() const { return frames_; }
+  const StateRecord& state(std::size_t i) const { return states_[i]; }
+
+  // Frames [first, first + count), into as many times frame_bytes. False if one is damaged, which
+  // the constructor has ruled out.
+  [[nodiscard]] bool ReadFrames(std::size_t first, std::size_t count, std::uint8_t* out) const;
+
+  // On disk (binary_io.h): U64 number, U32 states, U32 frames; for each state U32 newest frame,
+  // U32 action (two's complement), U32 reward (its bits), U8 terminated + 2 truncated; for each
+  // frame U32 bytes of its blob, unless frames are not compressed; Text of all blobs.
+  void Save(ByteWriter& out) const;
+
+  std::uint64_t frame_bytes() const;  // of frames and where they are
+  std::uint64_t bytes() const;        // of all
+
+ private:
+  void AddFrame(std::span<const std::uint8_t> frame);
+  bool compressed() const { return codec_->compression() != Compression::kNone; }
+  std::span<const std::uint8_t> Blob(std::size_t frame) const;
+  bool ReadGroup(std::size_t first, std::size_t count, std::uint8_t* out) const;
+  void LoadStates(ByteReader& in, std::size_t count, int actions);
+  void LoadFrames(ByteReader& in);
+  void CheckFrames(ByteReader& in) const;
+
+  std::int64_t number_;
+  FrameShape shape_;
+  FrameCodec* codec_;
+  std::vector<StateRecord> states_;
+  std::size_t frames_ = 0;
+  std::vector<std::uint8_t> blobs_;
+  std::vector<std::uint32_t> ends_;  // of the blobs, if compressed
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_REPLAY_REPLAY_SEGMENT_H_

@@ -1,0 +1,102 @@
+// What a run tells about itself while it goes on: metrics.csv, episodes.csv and TensorBoard's
+// events.
+//
+// metrics.csv has one row per train.log_interval_steps and per evaluation. Means are over what
+// happened since the row before; cells that do not apply are empty. Columns that may differ between
+// equal runs begin with wall_.
+#ifndef STABLEAA_RL_RUN_METRICS_H_
+#define STABLEAA_RL_RUN_METRICS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stableaa/rl/run/evaluation.h"
+#include "stableaa/rl/run/run_directory.h"
+#include "stableaa/rl/run/run_log.h"
+#include "stableaa/rl/run/tensorboard_log.h"
+#include "stableaa/rl/value/learner.h"
+
+namespace stableaa {
+
+class ByteReader;
+class ByteWriter;
+
+// A mean that grows.
+struct RunningMean {
+  double sum = 0;
+  std::int64_t count = 0;
+
+  void Add(double value) {
+    sum += value;
+    ++count;
+  }
+  std::optional<double> Mean() const {
+    return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
+  }
+};
+
+// What has to be remembered from one row to the next.
+struct MetricSums {
+  RunningMean loss, td_abs, q_mean, episode_return, episode_length;
+
+  void Save(ByteWriter& out) const;
+  // BadInput for what `steps` steps since the last row cannot have added up to.
+  void Load(ByteReader& in, std::int64_t steps);
+};
+
+// One row, in the order of the columns; nothing: an empty cell.
+struct MetricRow {
+  std::vector<std::pair<std::string, std::optional<double>>> cells;
+
+  void Add(const std::string& column, std::optional<double> value) {
+    cells.emplace_back(column, value);
+  }
+};
+
+struct EpisodeRow {
+  std::int64_t episode = 0;  // from 1
+  std::int64_t step = 0;     // of the run, at the episode's end
+  double episode_return = 0;
+  std::int64_t length = 0;
+  bool terminated = false, truncated = false;
+};
+
+// The three files.
+class RunLogs {
+ public:
+  // What they hold; nothing makes new ones.
+  struct Rows {
+    LogRows metrics, episodes, events;
+
+    void Save(ByteWriter& out) const;
+    void Load(ByteReader& in);
+  };
+
+  // BadInput, and nothing is changed, if one of them is shorter or has other rows.
+  static void Require(const RunDirectory& directory, const Rows& rows);
+  // Cuts off what is behind these rows. BadInput for a file that is shorter.
+  RunLogs(const RunDirectory& directory, const Rows& rows);
+
+  // Names the columns, in new files. All rows of a run have those of this one.
+  void Begin(const MetricRow& row);
+  void Add(const MetricRow& row, std::int64_t step);
+  void Add(const EpisodeRow& row);
+  // The last row of metrics.csv and of the events, which rows() does not have.
+  void AddUncounted(const MetricRow& row, std::int64_t step);
+  void Sync();
+  Rows rows() const { return {metrics_.rows(), episodes_.rows(), events_.records()}; }
+
+ private:
+  RunLog metrics_, episodes_;
+  TensorboardLog events_;
+};
+
+// Bytes of memory that this process has in use.
+std::uint64_t ResidentBytes();
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_RUN_METRICS_H_

@@ -1,0 +1,140 @@
+#include "stableaa/rl/run/run_directory.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <vector>
+
+#include "stableaa/base/files/directories.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
+
+namespace stableaa {
+namespace fs = std::filesystem;
+namespace {
+
+// False if the directory that was opened has been renamed or removed meanwhile.
+bool IsStill(const Descriptor& directory, const fs::path& path) {
+  struct stat opened = {}, named = {};
+  return fstat(directory.get(), &opened) == 0 && stat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+void Sync(const fs::path& path) {
+  const Descriptor directory = OpenDirectory(path);
+  if (fsync(directory.get()) != 0) {
+    throw SystemError(fmt::format("cannot write {}", ShownPath(path)), errno);
+  }
+}
+
+void RequireUnused(const fs::path& name) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(name, error);
+  if (!fs::exists(status)) return;
+  if (fs::exists(name / "config.toml", error)) {
+    throw BadInput(fmt::format(
+        "{} holds a run already; choose another --out, or go on with: stableaa train --resume {}",
+        ShownPath(name), ShellWord(name.string())));
+  }
+  if (!fs::is_directory(status) || !fs::is_empty(name, error)) {
+    throw BadInput(fmt::format("{} exists already; choose another --out", ShownPath(name)));
+  }
+}
+
+// What is written there when the run goes on. A pipe would keep it waiting, and a link may lead
+// anywhere: the directory may come from somebody else.
+void RequireRegularFiles(const RunDirectory& directory) {
+  std::vector<fs::path> files = {directory.config(), directory.path() / "diverged.npz"};
+  for (const fs::path& folder : {directory.weights(), directory.checkpoint()}) {
+    std::error_code error;  // a folder that is missing is told of where it is read
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+      files.push_back(entry.path());
+    }
+  }
+  for (const fs::path& file : files) {
+    std::error_code error;
+    const fs::file_status status = fs::symlink_status(file, error);
+    if (!fs::exists(status) || fs::is_regular_file(status)) continue;
+    throw BadInput(fmt::format("{} is {}, expected a regular file", ShownPath(file),
+                               fs::is_symlink(status)     ? "a link"
+                               : fs::is_directory(status) ? "a directory"
+                                                          : "no file"));
+  }
+}
+
+}  // namespace
+
+RunDirectory RunDirectory::Create(const fs::path& path) {
+  const fs::path name = NormalPath(path);
+  if (name.empty() || !name.has_filename() || name.filename() == "." || name.filename() == "..") {
+    throw BadInput(fmt::format("--out: expected a directory to make, found '{}'", ShownPath(path)));
+  }
+  RequireUnused(name);
+  if (name.has_parent_path()) MakeDirectories(name.parent_path());
+  const fs::path temporary = name.parent_path() / fmt::format(".{}.tmp", name.filename().string());
+  for (;;) {
+    MakeDirectories(temporary);
+    Descriptor lock = OpenDirectory(temporary);
+    if (!TryLock(lock)) {
+      throw WorkFailed(fmt::format("another process is making {}", ShownPath(name)));
+    }
+    if (!IsStill(lock, temporary)) continue;
+    // What a killed process left is not worth keeping: it holds no step.
+    std::error_code error;
+    const bool empty = fs::is_empty(temporary, error);
+    if (error) {
+      const int reason = error.value();
+      fs::remove(temporary, error);  // if it is
+      throw SystemError(fmt::format("cannot read {}", ShownPath(temporary)), reason);
+    }
+    if (empty) {
+      RunDirectory directory(temporary, name, std::move(lock));
+      MakeDirectories(directory.weights());
+      MakeDirectories(directory.checkpoint());
+      return directory;
+    }
+    fs::remove_all(temporary, error);
+    if (error) {
+      throw SystemError(fmt::format("cannot remove {}", ShownPath(temporary)), error.value());
+    }
+  }
+}
+
+RunDirectory RunDirectory::Open(const fs::path& path) {
+  const fs::path name = NormalPath(path);
+  std::error_code error;
+  if (!fs::is_directory(name, error)) {
+    throw BadInput(fmt::format("there is no directory {}", ShownPath(name)));
+  }
+  if (!fs::exists(name / "config.toml", error)) {
+    throw BadInput(fmt::format("{} holds no run: it has no config.toml", ShownPath(name)));
+  }
+  Descriptor lock = OpenDirectory(name);
+  if (!TryLock(lock)) throw WorkFailed(fmt::format("another process trains {}", ShownPath(name)));
+  RunDirectory directory(name, name, std::move(lock));
+  RequireRegularFiles(directory);
+  return directory;
+}
+
+RunDirectory::~RunDirectory() {
+  if (!lock_.is_open() || path_ == name_) return;
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void RunDirectory::Publish() {
+  Sync(path_);
+  RequireUnused(name_);
+  if (std::rename(path_.c_str(), name_.c_str()) != 0) {
+    throw SystemError(fmt::format("cannot rename {} to {}", ShownPath(path_), ShownPath(name_)),
+                      errno);
+  }
+  path_ = name_;
+  Sync(name_.has_parent_path() ? name_.parent_path() : fs::path("."));
+}
+
+}  // namespace stableaa

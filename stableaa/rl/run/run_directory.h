@@ -1,0 +1,66 @@
+// A run on disk:
+//
+//   config.toml                  every key, resolved: what the run depends on
+//   run.json                     version, machine, seed, units, protocol, network: for people
+//   metrics.csv                  a row every train.log_interval_steps and per evaluation
+//   episodes.csv                 a row per training episode
+//   events.out.tfevents.*        the same as metrics.csv, for TensorBoard
+//   weights/latest.safetensors   as of the last checkpoint
+//   weights/best.safetensors     as of the evaluation with the largest mean return; a run that ends
+//                                before its first evaluation makes one at its end
+//   checkpoint/state.bin         everything else that a run needs to go on ...
+//   checkpoint/segment-*.bin     ... and the replay's full segments
+//
+// It is made under a temporary name beside it and renamed once it holds a checkpoint of step 0, so
+// that a directory under the final name can always be resumed.
+#ifndef STABLEAA_RL_RUN_RUN_DIRECTORY_H_
+#define STABLEAA_RL_RUN_RUN_DIRECTORY_H_
+
+#include <filesystem>
+
+#include "stableaa/base/files/descriptor.h"
+
+namespace stableaa {
+
+// Owns the directory: while it lives no other process can.
+class RunDirectory {
+ public:
+  // A new one, under its temporary name until Publish. BadInput if `path` exists and is not an
+  // empty directory.
+  static RunDirectory Create(const std::filesystem::path& path);
+  // One that exists. BadInput if it holds no run, or something else than regular files where it
+  // writes its own; WorkFailed if another process has it.
+  static RunDirectory Open(const std::filesystem::path& path);
+
+  RunDirectory(RunDirectory&&) = default;
+  // One that was never published goes away with all that is in it.
+  ~RunDirectory();
+
+  // Syncs and renames.
+  void Publish();
+
+  // Where it is now.
+  const std::filesystem::path& path() const { return path_; }
+  // What it is or will be called.
+  const std::filesystem::path& name() const { return name_; }
+
+  std::filesystem::path config() const { return path_ / "config.toml"; }
+  std::filesystem::path run_json() const { return path_ / "run.json"; }
+  std::filesystem::path metrics() const { return path_ / "metrics.csv"; }
+  std::filesystem::path episodes() const { return path_ / "episodes.csv"; }
+  std::filesystem::path events() const { return path_ / "events.out.tfevents.0.stableaa"; }
+  std::filesystem::path weights() const { return path_ / "weights"; }
+  std::filesystem::path checkpoint() const { return path_ / "checkpoint"; }
+  std::filesystem::path state() const { return checkpoint() / "state.bin"; }
+
+ private:
+  RunDirectory(std::filesystem::path path, std::filesystem::path name, Descriptor lock)
+      : path_(std::move(path)), name_(std::move(name)), lock_(std::move(lock)) {}
+
+  std::filesystem::path path_, name_;
+  Descriptor lock_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_RUN_RUN_DIRECTORY_H_

@@ -1,0 +1,137 @@
+#include "stableaa/rl/run/run_directory.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "stableaa/core/error.h"
+#include "stableaa/rl/run/run_results_test.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<Error::Kind> KindOfError(const std::function<void()>& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.kind();
+  }
+}
+
+std::optional<Error::Kind> ErrorOfCreate(const fs::path& path) {
+  return KindOfError([&] { RunDirectory::Create(path); });
+}
+
+std::optional<Error::Kind> ErrorOfOpen(const fs::path& path) {
+  return KindOfError([&] { RunDirectory::Open(path); });
+}
+
+class RunDirectoryTest : public ::testing::Test {
+ protected:
+  void MakeRun(const std::string& name) const {
+    RunDirectory made = RunDirectory::Create(folder_ / name);
+    WriteContent(made.config(), "steps");
+    made.Publish();
+  }
+
+  FolderOfRuns folder_;
+};
+
+TEST_F(RunDirectoryTest, AppearsWhenItIsPublished) {
+  RunDirectory made = RunDirectory::Create(folder_ / "a/run/");
+  EXPECT_FALSE(fs::exists(folder_ / "a/run"));
+  EXPECT_EQ(made.name(), folder_ / "a/run");
+  EXPECT_EQ(made.path(), folder_ / "a/.run.tmp");
+  EXPECT_TRUE(fs::is_directory(made.weights()));
+  EXPECT_TRUE(fs::is_directory(made.checkpoint()));
+  WriteContent(made.config(), "steps");
+  made.Publish();
+  EXPECT_EQ(made.path(), folder_ / "a/run");
+  EXPECT_EQ(FileContent(folder_ / "a/run/config.toml"), "steps");
+  EXPECT_FALSE(fs::exists(folder_ / "a/.run.tmp"));
+}
+
+TEST_F(RunDirectoryTest, GoesAwayUnlessItIsPublished) {
+  {
+    const RunDirectory made = RunDirectory::Create(folder_ / "run");
+    WriteContent(made.state(), "half");
+    EXPECT_TRUE(fs::exists(made.state()));
+  }
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+  MakeRun("run");
+  EXPECT_TRUE(fs::exists(folder_ / "run/config.toml"));
+}
+
+TEST_F(RunDirectoryTest, TakesOverWhatAKilledProcessLeft) {
+  fs::create_directories(folder_ / ".run.tmp/deep/deeper");
+  WriteContent(folder_ / ".run.tmp/deep/file", "x");
+  const RunDirectory made = RunDirectory::Create(folder_ / "run");
+  EXPECT_FALSE(fs::exists(made.path() / "deep"));
+}
+
+TEST_F(RunDirectoryTest, ReplacesOnlyAnEmptyDirectory) {
+  fs::create_directory(folder_ / "empty");
+  MakeRun("empty");
+  fs::create_directory(folder_ / "full");
+  WriteContent(folder_ / "full/notes", "mine");
+  WriteContent(folder_ / "file", "text");
+  fs::create_symlink("nowhere", folder_ / "link");
+  const Snapshot before = SnapshotOf(folder_.path());
+  for (const std::string name : {"empty", "full", "file", "link", "full/..", "file/."}) {
+    EXPECT_EQ(ErrorOfCreate(folder_ / name), Error::Kind::kBadInput) << name;
+  }
+  for (const fs::path path : {"", "/", ".", "..", "./.", "a/..", "a/../.."}) {
+    EXPECT_EQ(ErrorOfCreate(path), Error::Kind::kBadInput) << path;
+  }
+  EXPECT_EQ(ErrorOfCreate(folder_ / "file/run"), Error::Kind::kWorkFailed);
+  ExpectUnchanged(folder_.path(), before);
+}
+
+TEST_F(RunDirectoryTest, DoesNotReplaceWhatAppearedMeanwhile) {
+  RunDirectory made = RunDirectory::Create(folder_ / "run");
+  fs::create_directory(folder_ / "run");
+  WriteContent(folder_ / "run/notes", "mine");
+  EXPECT_EQ(KindOfError([&] { made.Publish(); }), Error::Kind::kBadInput);
+  EXPECT_EQ(FileContent(folder_ / "run/notes"), "mine");
+}
+
+TEST_F(RunDirectoryTest, HasOneOwner) {
+  {
+    const RunDirectory made = RunDirectory::Create(folder_ / "run");
+    EXPECT_EQ(ErrorOfCreate(folder_ / "run"), Error::Kind::kWorkFailed);
+    EXPECT_TRUE(fs::exists(made.checkpoint()));
+  }
+  {
+    RunDirectory made = RunDirectory::Create(folder_ / "run");
+    WriteContent(made.config(), "steps");
+    made.Publish();
+    EXPECT_EQ(ErrorOfOpen(folder_ / "run"), Error::Kind::kWorkFailed);
+    const RunDirectory moved = std::move(made);
+    EXPECT_EQ(ErrorOfOpen(folder_ / "run"), Error::Kind::kWorkFailed);
+  }
+  EXPECT_EQ(ErrorOfOpen(folder_ / "run"), std::nullopt);
+  const RunDirectory open = RunDirectory::Open(folder_ / "run");
+  EXPECT_EQ(ErrorOfOpen(folder_ / "run/."), Error::Kind::kWorkFailed);
+}
+
+TEST_F(RunDirectoryTest, OpensOnlyRuns) {
+  fs::create_directory(folder_ / "empty");
+  WriteContent(folder_ / "file", "text");
+  for (const std::string name : {"none", "empty", "file", "file/x", ""}) {
+    EXPECT_EQ(ErrorOfOpen(name.empty() ? fs::path() : folder_ / name), Error::Kind::kBadInput)
+        << name;
+  }
+  MakeRun("run");
+  const RunDirectory open = RunDirectory::Open((folder_ / "run").string() + "/");
+  EXPECT_EQ(open.path(), folder_ / "run");
+  EXPECT_EQ(open.state(), folder_ / "run/checkpoint/state.bin");
+}
+
+}  // namespace
+}  // namespace stableaa

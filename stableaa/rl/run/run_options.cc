@@ -1,0 +1,173 @@
+#include "stableaa/rl/run/run_options.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/machine.h"
+#include "stableaa/base/text/nearest_name.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
+#include "stableaa/rl/run/built_in_configs.h"
+
+namespace stableaa {
+namespace {
+
+constexpr std::int64_t kMaxSteps = std::int64_t{1} << 40;
+
+// May change from one part of a run to the next without changing what it computes.
+constexpr std::array kFreeKeys = {"train.steps", "train.threads", "env.python", "env.workers",
+                                  "env.timeout_seconds"};
+
+constexpr std::size_t kLargestConfig = std::size_t{1} << 20;
+
+std::optional<std::string_view> FindConfig(std::string_view name) {
+  for (const BuiltInConfig& config : BuiltInConfigs()) {
+    if (config.name == name) return config.text;
+  }
+  return std::nullopt;
+}
+
+// Environments of Gymnasium are taken for classic control, which most of them resemble.
+std::string FamilyOf(const std::string& env) {
+  std::string family = NormalizedId(env);
+  family.resize(family.find('/'));
+  return family == "gymnasium" ? "classic" : family;
+}
+
+}  // namespace
+
+void Describe(Config& config, RunOptions& options) {
+  TrainOptions& train = options.train;
+  config.Text("train.env", &train.env, "Environment; 'stableaa env list' shows all.");
+  config.Text("train.preset", &train.preset,
+              "The preset that the run began with, for reports: its values are in the other keys.");
+  config.Int("train.seed", &train.seed, {},
+             "Seed of everything random; each use draws from a stream of its own.");
+  config.Int("train.steps", &train.steps, {0, kMaxSteps},
+             "Steps of the environment (Atari: 4 frames each) in the whole run.");
+  config.Int("train.batch", &train.batch, {1, 65536}, "Transitions per update.");
+  config.Int("train.update_interval_steps", &train.update_interval_steps, {1, 1'000'000},
+             "Steps of the environment per update.");
+  config.Int("train.lookahead_updates", &train.lookahead_updates, {0, 64},
+             "Batches are drawn so many updates before they are used, so that another thread can "
+             "compute their targets meanwhile. The result is the same for any number of threads.");
+  config.Bool("train.clip_rewards", &train.clip_rewards,
+              "Learn from the sign of rewards. Returns are reported unclipped.");
+  config.Int("train.threads", &train.threads, {0, 1024},
+             "Threads; the result does not depend on it. 0: all cores.");
+  config.Int("train.log_interval_steps", &train.log_interval_steps, {1, kMaxSteps},
+             "Steps between two rows of metrics.csv; evaluations have rows besides.");
+  Describe(config, options.agent);
+  Describe(config, options.exploration);
+  Describe(config, options.replay);
+  Describe(config, options.optimizer);
+  Describe(config, options.eval);
+  config.Int("checkpoint.interval_steps", &train.checkpoint_interval_steps, {1, kMaxSteps},
+             "Steps between two checkpoints; the end and Ctrl-C make one besides.");
+  Describe(config, options.env);
+}
+
+void RunOptions::Validate() const {
+  RunOptions copy = *this;
+  Config config;
+  Describe(config, copy);
+  agent.Validate();
+  replay.Validate();
+  optimizer.Validate();
+  env.Validate();
+  agent.Loss().Validate();
+  if (replay.size <= agent.n_step) {
+    throw BadInput(
+        fmt::format("replay.size: expected more states than the {} steps of a return, "
+                    "found {}",
+                    agent.n_step, replay.size));
+  }
+  (void)NormalizedId(train.env);
+}
+
+int RunOptions::threads() const { return train.threads > 0 ? train.threads : CoreCount(); }
+
+std::vector<Preset> Presets() {
+  constexpr std::string_view kFolder = "presets/";
+  std::vector<Preset> presets;
+  for (const BuiltInConfig& config : BuiltInConfigs()) {
+    if (!config.name.starts_with(kFolder)) continue;
+    const std::string_view first_line = config.text.substr(0, config.text.find('\n'));
+    presets.push_back({std::string(config.name.substr(kFolder.size())),
+                       std::string(first_line.substr(first_line.find_first_not_of("# ")))});
+  }
+  return presets;
+}
+
+void LoadPreset(Config& config, const std::string& env, const std::string& preset) {
+  if (!env.empty()) {
+    const std::string family = FamilyOf(env);
+    if (const auto text = FindConfig("families/" + family)) {
+      config.LoadText(*text, fmt::format("family {}", family));
+    }
+    config.Set(fmt::format("train.env={}", NormalizedId(env)), "--env");
+  }
+  if (!preset.empty()) {
+    const auto text = FindConfig("presets/" + preset);
+    if (!text) {
+      std::vector<std::string> names;
+      for (const Preset& known : Presets()) names.push_back(known.name);
+      const std::string suggestion = DidYouMean(preset, names);
+      throw BadInput(fmt::format("there is no preset '{}'{}", Shorten(preset),
+                                 suggestion.empty()
+                                     ? fmt::format(" (there are {})", fmt::join(names, ", "))
+                                     : suggestion));
+    }
+    config.LoadText(*text, fmt::format("preset {}", preset));
+    config.Set(fmt::format("train.preset={}", preset), "--preset");
+  }
+}
+
+std::string ToToml(const RunOptions& options) {
+  RunOptions copy = options;
+  Config config;
+  Describe(config, copy);
+  return config.ToToml();
+}
+
+RunOptions ReadRunOptions(const std::filesystem::path& config_file) {
+  RunOptions options;
+  Config config;
+  Describe(config, options);
+  config.LoadText(ReadRegularFile(config_file, kLargestConfig), config_file.string());
+  options.Validate();
+  return options;
+}
+
+std::vector<ConfigKey> AllKeys(const RunOptions& options) {
+  RunOptions copy = options;
+  Config config;
+  Describe(config, copy);
+  return config.Keys();
+}
+
+std::vector<ConfigKey> LastingKeys(const RunOptions& options) {
+  std::vector<ConfigKey> keys = AllKeys(options);
+  std::erase_if(keys, [](const ConfigKey& key) {
+    return std::ranges::find(kFreeKeys, key.key) != kFreeKeys.end();
+  });
+  return keys;
+}
+
+std::uint32_t Fingerprint(const RunOptions& options) {
+  uLong sum = crc32(0, nullptr, 0);
+  for (const ConfigKey& key : LastingKeys(options)) {
+    const std::string line = fmt::format("{}={}\n", key.key, key.value);
+    sum = crc32(sum, reinterpret_cast<const Bytef*>(line.data()), static_cast<uInt>(line.size()));
+  }
+  return static_cast<std::uint32_t>(sum);
+}
+
+}  // namespace stableaa

@@ -1,0 +1,190 @@
+#include "stableaa/rl/run/saved_agent.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <system_error>
+
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/files/directories.h"
+#include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
+#include "stableaa/env/registry.h"
+#include "stableaa/rl/replay/observation_layout.h"
+#include "stableaa/rl/run/trust.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+using Weights = SavedAgentSource::Weights;
+
+bool IsDirectory(const fs::path& path) {
+  std::error_code unknown;
+  return fs::is_directory(path, unknown);
+}
+
+bool Exists(const fs::path& path) {
+  std::error_code unknown;
+  return fs::exists(path, unknown);
+}
+
+fs::path WeightsOfRun(const SavedAgentSource& source) {
+  fs::path latest = source.path / "weights" / "latest.safetensors";
+  fs::path best = source.path / "weights" / "best.safetensors";
+  if (source.weights == Weights::kBest) {
+    if (Exists(best)) return best;
+    throw BadInput(
+        fmt::format("{}: there are no best weights, since there has been no evaluation yet; "
+                    "--weights latest takes the newest",
+                    source.path.string()));
+  }
+  if (Exists(latest)) return latest;
+  throw BadInput(fmt::format("{}: the run has no weights yet: expected {}", source.path.string(),
+                             latest.string()));
+}
+
+fs::path FindWeights(const SavedAgentSource& source) {
+  if (!Exists(source.path)) {
+    throw BadInput(fmt::format("{}: there is no such run or weights file", source.path.string()));
+  }
+  if (!IsDirectory(source.path)) return source.path;
+  if (!Exists(source.path / "config.toml")) {
+    throw BadInput(fmt::format("{} is not the directory of a run: it has no config.toml",
+                               source.path.string()));
+  }
+  return WeightsOfRun(source);
+}
+
+// Of a file of weights: as asked for, or as `train` has noted there.
+std::string EnvironmentOfFile(const SavedAgentSource& source, const WeightsMetadata& metadata) {
+  if (source.env) return *source.env;
+  if (const auto noted = metadata.find("stableaa.env"); noted != metadata.end()) {
+    return noted->second;
+  }
+  throw BadInput(fmt::format(
+      "{}: these weights do not tell their environment: give --env, such as minatar/breakout",
+      source.path.string()));
+}
+
+// What only the files name, and not the caller.
+ForeignCode CodeOfFiles(const SavedAgentSource& source, const RunOptions& options,
+                        const Config& config) {
+  ForeignCode code = ForeignCodeOf(options);
+  if (source.env) code.module.reset();
+  for (const ConfigKey& key : config.Keys()) {
+    if (key.key == "env.python" && key.origin != "default") code.python.reset();
+  }
+  return code;
+}
+
+std::string HowToTrust(const ForeignCode& code, const RunOptions& options) {
+  std::vector<std::string> named;
+  if (code.module) named.push_back(fmt::format("--env {}", ShellWord(options.train.env)));
+  if (code.python) {
+    named.push_back(fmt::format("--set {}", ShellWord("env.python=" + *code.python)));
+  }
+  return fmt::format("to run it, add --trust, or name it yourself: {}", fmt::join(named, " "));
+}
+
+RunOptions FindOptions(const SavedAgentSource& source, const WeightsMetadata& metadata) {
+  const bool is_run = IsDirectory(source.path);
+  RunOptions options;
+  if (is_run) {
+    options = ReadRunOptions(source.path / "config.toml");
+    if (source.env) options.train.env = NormalizedId(*source.env);
+  }
+  Config config;
+  Describe(config, options);
+  if (!is_run) LoadPreset(config, EnvironmentOfFile(source, metadata), "");
+  for (const std::string& setting : source.settings) {
+    if (!setting.starts_with("eval.") && !setting.starts_with("env.")) {
+      throw BadInput(fmt::format(
+          "{}: expected a key eval.* or env.*; the others are about training", Shorten(setting)));
+    }
+    config.Set(setting);
+  }
+  options.Validate();
+  if (const ForeignCode code = CodeOfFiles(source, options, config); !source.trust) {
+    RefuseForeignCode(code, is_run ? source.path / "config.toml" : source.path,
+                      HowToTrust(code, options));
+  }
+  return options;
+}
+
+std::string InputText(const InputSpec& input) {
+  const Shape& shape = input.shape;
+  if (input.is_vector()) return fmt::format("{} numbers", shape.size());
+  return fmt::format("{} planes of {}x{} in [0, {:g}]", shape.channels, shape.height, shape.width,
+                     input.divisor);
+}
+
+}  // namespace
+
+EnvironmentOptions EvaluationEnvironment(const RunOptions& options) {
+  using ActionSet = EnvironmentOptions::ActionSet;
+  EnvironmentOptions env = options.env;
+  const bool is_atari = options.train.env.starts_with("atari/");
+  if (!is_atari || !options.eval.protocol || *options.eval.protocol == env.protocol) return env;
+  if (env.actions == ActionSet::kUsual) {
+    const bool all = env.protocol == EnvironmentOptions::Protocol::kMachado;
+    env.actions = all ? ActionSet::kFull : ActionSet::kMinimal;
+  }
+  env.protocol = *options.eval.protocol;
+  return env;
+}
+
+SavedAgent::SavedAgent(const SavedAgentSource& source)
+    : weights_file_(FindWeights(source)),
+      weights_kind_(IsDirectory(source.path) ? weights_file_.stem().string() : ""),
+      weights_(ReadWeights(weights_file_)),
+      options_(FindOptions(source, weights_.metadata)) {}
+
+std::optional<std::int64_t> SavedAgent::weights_step() const {
+  const auto noted = weights_.metadata.find("stableaa.step");
+  if (noted == weights_.metadata.end()) return std::nullopt;
+  const std::string& text = noted->second;
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error != std::errc() || end != text.data() + text.size() || step < 0) return std::nullopt;
+  return step;
+}
+
+std::string SavedAgent::WeightsText() const {
+  std::vector<std::string> notes;
+  if (!weights_kind_.empty()) notes.push_back(weights_kind_);
+  if (const auto step = weights_step()) notes.push_back(fmt::format("step {}", *step));
+  const std::string path = ShownPath(weights_file_);
+  return notes.empty() ? path : fmt::format("{} ({})", path, fmt::join(notes, ", "));
+}
+
+std::unique_ptr<Environment> SavedAgent::MakeEnvironment(int num_envs, bool render) const {
+  EnvironmentOptions options = EvaluationEnvironment(options_);
+  options.num_envs = num_envs;
+  options.render = render;
+  auto environment = stableaa::MakeEnvironment(options_.train.env, options);
+  CheckFit(environment->spec());
+  return environment;
+}
+
+void SavedAgent::CheckFit(const EnvironmentSpec& spec) const {
+  if (spec.action.kind != Space::Kind::kDiscrete) {
+    throw BadInput(fmt::format("{}: its actions are {}; agents choose among numbered ones", spec.id,
+                               Describe(spec.action)));
+  }
+  const InputSpec& network = parameters().plan().spec.input;
+  const InputSpec seen = ObservationLayout(spec).input();
+  const int values = parameters().plan().outputs();
+  if (network == seen && values == spec.action.n) return;
+  throw BadInput(fmt::format(
+      "{}: the network takes {} and gives values of {} actions, but {} shows {} and has {} actions",
+      weights_file_.string(), InputText(network), values, spec.id, InputText(seen), spec.action.n));
+}
+
+std::unique_ptr<Actor> SavedAgent::MakeActor(const Environment& environment) const {
+  return std::make_unique<Actor>(std::make_shared<const Plan>(parameters().plan()),
+                                 ObservationLayout(environment.spec()), PolicyKind::kGreedy,
+                                 options_.agent.omega, environment.num_envs());
+}
+
+}  // namespace stableaa

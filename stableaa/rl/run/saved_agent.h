@@ -1,0 +1,76 @@
+// An agent as a training run leaves it behind, ready to play:
+//
+//   const SavedAgent agent({.path = "runs/minatar-breakout-stable-aa-1"});
+//   const auto environment = agent.MakeEnvironment(10);
+//   const auto actor = agent.MakeActor(*environment);
+//   Evaluate(*environment, *actor, agent.parameters(), ...);
+//
+// A run is a directory with config.toml and weights/{latest,best}.safetensors. A file of weights
+// alone will do: `train` notes the environment in it, and it can be given.
+//
+// Python code beyond what is installed runs only if the caller names it or trusts the files
+// (trust.h).
+#ifndef STABLEAA_RL_RUN_SAVED_AGENT_H_
+#define STABLEAA_RL_RUN_SAVED_AGENT_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stableaa/env/environment.h"
+#include "stableaa/nn/safetensors.h"
+#include "stableaa/rl/run/run_options.h"
+#include "stableaa/rl/value/actor.h"
+
+namespace stableaa {
+
+// The environment that evaluations play in: that of training but for what eval.protocol says. The
+// actions, and with them the network's outputs, stay what they were.
+EnvironmentOptions EvaluationEnvironment(const RunOptions& options);
+
+struct SavedAgentSource {
+  enum class Weights { kLatest, kBest };
+
+  std::filesystem::path path;              // of a run, or of a .safetensors file
+  Weights weights = Weights::kLatest;      // of a run
+  std::optional<std::string> env = {};     // instead of the run's or the file's
+  std::vector<std::string> settings = {};  // key=value of eval.* and env.*
+  bool trust = false;  // run the Python module and the interpreter that the files name
+};
+
+class SavedAgent {
+ public:
+  // BadInput: no run there, weights that are missing or damaged, an environment that does not exist
+  // or is not given, a setting that is wrong, Python code that is not trusted.
+  explicit SavedAgent(const SavedAgentSource& source);
+
+  // Of the run, with the settings; of a file the defaults of the environment's family.
+  const RunOptions& options() const { return options_; }
+  const std::filesystem::path& weights_file() const { return weights_file_; }
+  // For people: "runs/a/weights/latest.safetensors (latest, step 20000)"; of a file alone "(step
+  // 20000)", and of one that does not tell its step the path only.
+  std::string WeightsText() const;
+  // The step of training that the weights are of, if they tell.
+  std::optional<std::int64_t> weights_step() const;
+  const Parameters& parameters() const { return weights_.parameters; }
+
+  // BadInput, with the numbers of both, unless the network fits its observations and actions.
+  std::unique_ptr<Environment> MakeEnvironment(int num_envs, bool render = false) const;
+  // Greedy, as evaluations in training are. `environment` is one of MakeEnvironment.
+  std::unique_ptr<Actor> MakeActor(const Environment& environment) const;
+
+ private:
+  void CheckFit(const EnvironmentSpec& spec) const;
+
+  std::filesystem::path weights_file_;
+  std::string weights_kind_;  // latest or best; empty for a file alone
+  WeightsFile weights_;
+  RunOptions options_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_RUN_SAVED_AGENT_H_

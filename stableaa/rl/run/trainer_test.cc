@@ -1,0 +1,261 @@
+// Training as a library: runs stopped at chosen steps, copied at any moment, and fed with damaged
+// states. What only a process can suffer is in cli/train_command_test.cc.
+#include "stableaa/rl/run/trainer.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/core/error.h"
+#include "stableaa/core/random.h"
+#include "stableaa/rl/run/checkpoint_head.h"
+#include "stableaa/rl/run/run_results_test.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+
+RunOptions Options(const std::string& preset, const std::vector<std::string>& assignments) {
+  RunOptions options;
+  Config config;
+  Describe(config, options);
+  LoadPreset(config, "classic/cartpole", preset);
+  for (const std::string assignment :
+       {"train.steps=240", "train.threads=1", "train.batch=4", "train.log_interval_steps=30",
+        "replay.start=40", "agent.target_interval_updates=20", "agent.weights.batch=32",
+        "eval.interval_steps=80", "eval.episodes=2", "checkpoint.interval_steps=60",
+        "network.hidden=[8]", "exploration.epsilon_steps=100", "env.max_episode_steps=30"}) {
+    config.Set(assignment);
+  }
+  for (const std::string& assignment : assignments) config.Set(assignment);
+  return options;
+}
+
+struct Variant {
+  std::string name, preset;
+  std::vector<std::string> assignments;
+};
+
+const std::vector<Variant>& Variants() {
+  static const std::vector<Variant> kVariants = {
+      {"stable", "stable-aa", {}},
+      {"update", "stable-aa", {"agent.weights.refresh=update", "train.lookahead_updates=3"}},
+      {"prioritised",
+       "stable-aa",
+       {"agent.n_step=3", "replay.prioritized=true", "replay.importance_steps=200",
+        "replay.size=64"}},
+      {"double", "double-dqn", {"replay.compression=lz4", "replay.size=100"}},
+      {"double mixed", "raa", {"agent.backup=double", "replay.compression=zstd"}},
+      {"average", "averaged-dqn", {"exploration.policy=softmax", "train.lookahead_updates=0"}},
+      {"restarts",
+       "stable-aa",
+       {"agent.restart=growth", "agent.restart_growth=1.001", "agent.weights.eta=auto",
+        "agent.weights.safeguard=true"}},
+      {"intervals",
+       "stable-aa",
+       {"agent.restart=interval", "agent.restart_interval_updates=50", "agent.mixer=anderson",
+        "agent.backup=dynamic-boltzmann", "train.update_interval_steps=3", "agent.n_step=2",
+        "agent.target_interval_updates=7", "exploration.policy=max-entropy"}}};
+  return kVariants;
+}
+
+class TrainerTest : public ::testing::Test {
+ protected:
+  TrainerTest() { SetLogLevel(LogLevel::kSilent); }
+  ~TrainerTest() override { SetLogLevel(LogLevel::kInfo); }
+
+  fs::path Straight(const RunOptions& options) const {
+    fs::remove_all(folder_ / "straight");
+    EXPECT_TRUE(Trainer::Start(folder_ / "straight", options)->Run());
+    return folder_ / "straight";
+  }
+
+  // Runs until `step`.
+  static void RunTo(Trainer& trainer, std::int64_t step) {
+    EXPECT_FALSE(trainer.Run({.stop = [&] { return trainer.step() >= step; }}));
+    EXPECT_EQ(trainer.step(), step);
+  }
+
+  FolderOfRuns folder_;
+};
+
+class FullTrainerTest : public TrainerTest {};
+
+TEST_F(TrainerTest, StopsAtAnyStepChangeNothing) {
+  for (const Variant& variant : Variants()) {
+    SCOPED_TRACE(variant.name);
+    const RunOptions options = Options(variant.preset, variant.assignments);
+    const fs::path straight = Straight(options);
+    const fs::path run = folder_ / "run";
+    fs::remove_all(run);
+    RandomStream random(1, variant.name);
+    std::unique_ptr<Trainer> trainer = Trainer::Start(run, options);
+    for (std::int64_t step = 0; step < options.train.steps; step += random.Integer(1, 25)) {
+      RunTo(*trainer, step);
+      trainer.reset();
+      trainer = Trainer::Resume(run, {.threads = static_cast<int>(random.Integer(1, 2))});
+      ASSERT_TRUE(trainer);
+      EXPECT_EQ(trainer->step(), step);
+    }
+    EXPECT_TRUE(trainer->Run());
+    ExpectSameResults(run, straight);
+  }
+}
+
+TEST_F(TrainerTest, AStopInEveryStepChangesNothing) {
+  const RunOptions options = Options("stable-aa", {"replay.size=48"});
+  const fs::path straight = Straight(options);
+  std::unique_ptr<Trainer> trainer = Trainer::Start(folder_ / "run", options);
+  for (std::int64_t step = 0; step < options.train.steps; ++step) {
+    RunTo(*trainer, step);
+    trainer.reset();
+    trainer = Trainer::Resume(folder_ / "run");
+  }
+  EXPECT_TRUE(trainer->Run());
+  ExpectSameResults(folder_ / "run", straight);
+}
+
+// As a kill in that step would leave it.
+TEST_F(TrainerTest, ADirectoryCopiedInAnyStepCanGoOn) {
+  for (const Variant& variant : {Variants()[0], Variants()[2]}) {
+    SCOPED_TRACE(variant.name);
+    const RunOptions options = Options(variant.preset, variant.assignments);
+    const fs::path run = folder_ / "run";
+    fs::remove_all(run);
+    std::vector<fs::path> copies;
+    const auto copy = [&](const TrainProgress& now) {
+      if (now.step % 13 != 0) return;
+      copies.push_back(folder_ / fmt::format("{} {}", variant.name, now.step));
+      fs::copy(run, copies.back(), fs::copy_options::recursive);
+    };
+    EXPECT_TRUE(Trainer::Start(run, options)->Run({.progress = copy}));
+    EXPECT_EQ(copies.size(), 19U);
+    for (const fs::path& made : copies) {
+      const std::unique_ptr<Trainer> trainer = Trainer::Resume(made);
+      ASSERT_TRUE(trainer);
+      EXPECT_EQ(trainer->step() % 60, 0);
+      EXPECT_TRUE(trainer->Run());
+      ExpectSameResults(made, run);
+    }
+  }
+}
+
+TEST_F(TrainerTest, SeedsAndOnlySeedsDecide) {
+  const fs::path first = Straight(Options("stable-aa", {}));
+  EXPECT_TRUE(Trainer::Start(folder_ / "again", Options("stable-aa", {"train.threads=2"}))->Run());
+  ExpectSameResults(folder_ / "again", first);
+  EXPECT_TRUE(Trainer::Start(folder_ / "other", Options("stable-aa", {"train.seed=2"}))->Run());
+  EXPECT_NE(FileContent(folder_ / "other/episodes.csv"), FileContent(first / "episodes.csv"));
+  // Evaluations, logs and checkpoints draw nothing from training.
+  EXPECT_TRUE(
+      Trainer::Start(folder_ / "silent",
+                     Options("stable-aa", {"eval.interval_steps=0", "train.log_interval_steps=1000",
+                                           "checkpoint.interval_steps=1000"}))
+          ->Run());
+  EXPECT_EQ(FileContent(folder_ / "silent/episodes.csv"), FileContent(first / "episodes.csv"));
+  EXPECT_TRUE(FileContent(folder_ / "silent/weights/latest.safetensors") ==
+              FileContent(first / "weights/latest.safetensors"));
+}
+
+TEST_F(TrainerTest, ACheckpointIsMadeAtMostOncePerState) {
+  const RunOptions options = Options("stable-aa", {});
+  const std::unique_ptr<Trainer> trainer = Trainer::Start(folder_ / "run", options);
+  RunTo(*trainer, 60);
+  const Snapshot before = SnapshotOf(folder_ / "run");
+  RunTo(*trainer, 60);
+  ExpectUnchanged(folder_ / "run", before);
+}
+
+TEST_F(TrainerTest, ResumeGivesNothingForACompleteRun) {
+  const fs::path run = Straight(Options("stable-aa", {}));
+  const Snapshot before = SnapshotOf(run);
+  EXPECT_FALSE(Trainer::Resume(run));
+  EXPECT_FALSE(Trainer::Resume(run, {.steps = 100}));
+  ExpectUnchanged(run, before);
+  EXPECT_TRUE(Trainer::Resume(run, {.steps = 241}));
+}
+
+TEST_F(TrainerTest, AnEvaluationStoppedInTheLastStepIsMadeOnResume) {
+  const RunOptions options = Options("stable-aa", {});
+  const fs::path straight = Straight(options), run = folder_ / "run";
+  for (int part = 0; part < 3; ++part) {
+    const std::unique_ptr<Trainer> trainer =
+        part == 0 ? Trainer::Start(run, options) : Trainer::Resume(run);
+    ASSERT_TRUE(trainer);
+    EXPECT_FALSE(trainer->Run({.stop = [&] { return trainer->step() == 240; }}));
+    EXPECT_EQ(trainer->step(), 240);
+  }
+  EXPECT_FALSE(Trainer::Resume(run, {.steps = 239})) << "shorter than it is";
+  const std::unique_ptr<Trainer> trainer = Trainer::Resume(run);
+  ASSERT_TRUE(trainer);
+  EXPECT_TRUE(trainer->Run());
+  ExpectSameResults(run, straight);
+}
+
+TEST_F(TrainerTest, MistakesMakeNothing) {
+  const auto expect = [&](const std::vector<std::string>& assignments, Error::Kind kind) {
+    try {
+      Trainer::Start(folder_ / "run", Options("stable-aa", assignments));
+      ADD_FAILURE() << fmt::format("{}", fmt::join(assignments, " "));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), kind) << error.what();
+    }
+    EXPECT_TRUE(fs::is_empty(folder_.path()));
+  };
+  expect({"train.env=classic/pendulum"}, Error::Kind::kBadInput);
+  expect({"train.env=classic/none"}, Error::Kind::kBadInput);
+  expect({"replay.size=3", "agent.n_step=3"}, Error::Kind::kBadInput);
+  expect({"replay.size=1000000000000"}, Error::Kind::kWorkFailed);
+}
+
+// A checksum guards against accidents; what has a right one and is nonsense must not do harm
+// either.
+TEST_F(FullTrainerTest, AChangedByteOfTheStateIsNoticedOrHarmless) {
+  for (const Variant& variant : {Variants()[1], Variants()[2], Variants()[3]}) {
+    SCOPED_TRACE(variant.name);
+    const fs::path run = folder_ / variant.name;
+    {
+      const std::unique_ptr<Trainer> trainer =
+          Trainer::Start(run, Options(variant.preset, variant.assignments));
+      RunTo(*trainer, 110);
+    }
+    const fs::path state = run / "checkpoint/state.bin";
+    const std::vector<std::byte> sound = ReadCheckedFile(state, "run", kCheckpointVersion).payload;
+    RandomStream random(1, "damage");
+    int refused = 0;
+    for (int trial = 0; trial < 400; ++trial) {
+      std::vector<std::byte> changed = sound;
+      // Half of the trials in the parts before and behind the networks, which are most of it.
+      const std::size_t at = random.Below(trial % 4 == 0   ? 400
+                                          : trial % 4 == 1 ? 4000
+                                                           : changed.size());
+      const std::size_t place = trial % 8 == 6 ? changed.size() - 1 - at % 300 : at;
+      changed[place % changed.size()] ^= static_cast<std::byte>(1U << random.Below(8));
+      WriteCheckedFile(state, "run", kCheckpointVersion, changed);
+      try {
+        const std::unique_ptr<Trainer> trainer = Trainer::Resume(run, {.steps = 240});
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), Error::Kind::kBadInput) << error.what();
+        EXPECT_NE(std::string(error.what()).find(run.string()), std::string::npos) << error.what();
+        ++refused;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << "byte " << place << ": " << error.what();
+      }
+    }
+    EXPECT_GT(refused, 20);
+  }
+}
+
+}  // namespace
+}  // namespace stableaa

@@ -1,0 +1,84 @@
+// From observations to actions: the values of a network, and a policy on them.
+#ifndef STABLEAA_RL_VALUE_ACTOR_H_
+#define STABLEAA_RL_VALUE_ACTOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "stableaa/env/environment.h"
+#include "stableaa/nn/network.h"
+#include "stableaa/rl/replay/observation_layout.h"
+
+namespace stableaa {
+
+class Config;
+class RandomStream;
+
+enum class PolicyKind {
+  kGreedy,
+  kMaxEntropy,  // of mellowmax, softmax(rho q) (bellman/policy.h)
+  kSoftmax,     // softmax(omega q)
+};
+
+struct ExplorationOptions {
+  // Keys exploration.*; Describe says what they mean.
+  PolicyKind policy = PolicyKind::kGreedy;
+  double epsilon_start = 1;
+  double epsilon_end = 0.1;
+  std::int64_t epsilon_steps = 100'000;
+
+  // The probability of a random action in step `step` of training, counted from 0: linear from
+  // start to end over epsilon_steps, constant from then on.
+  double Epsilon(std::int64_t step) const;
+};
+
+void Describe(Config& config, ExplorationOptions& options);
+
+// For a batch of environments. Not thread-safe.
+class Actor {
+ public:
+  Actor(std::shared_ptr<const Plan> plan, const ObservationLayout& layout, PolicyKind policy,
+        double omega, int num_envs, int threads = 1);
+
+  // One action per environment: with probability epsilon any of them, equally likely, else by the
+  // policy; ties of the greedy one go to the first. Takes one word from `random` per environment
+  // and one more for each that chooses at random, environment by environment; then, if the policy
+  // itself is random (kMaxEntropy, kSoftmax), one for each of the others, whose place among the
+  // cumulative probabilities is the action. Where every environment acts at random the network is
+  // not asked. Throws WorkFailed if a value that it needs is not finite. Valid until the next call.
+  std::span<const std::int32_t> Act(const Parameters& parameters, const Observations& observations,
+                                    double epsilon, RandomStream& random);
+
+  // The values of the actions, num_envs × actions. Valid until the next call.
+  std::span<const float> Values(const Parameters& parameters, const Observations& observations);
+
+  // The same as Act for values that are known.
+  std::span<const std::int32_t> Choose(std::span<const float> values, double epsilon,
+                                       RandomStream& random);
+
+  int num_actions() const { return actions_; }
+
+ private:
+  // Who acts at random, and how; true if all do.
+  bool Draw(double epsilon, RandomStream& random);
+  void ApplyPolicy(std::span<const float> values, RandomStream& random);
+  std::int32_t PolicyAction(std::span<const float> values, RandomStream& random);
+
+  const ObservationLayout layout_;
+  const PolicyKind policy_;
+  const double omega_;
+  const int num_envs_, actions_;
+  std::unique_ptr<Network> network_;
+  StateGatherer gatherer_;
+  std::vector<std::uint8_t> encoded_;
+  std::vector<float> values_;
+  std::vector<double> row_, probabilities_;  // of one environment
+  std::vector<std::int32_t> chosen_;
+  std::vector<std::uint8_t> at_random_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_VALUE_ACTOR_H_

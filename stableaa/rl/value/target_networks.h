@@ -1,0 +1,116 @@
+// The target networks: the newest copies of the online network, frozen, and their values, each
+// computed once.
+//
+// A target network never changes while it lives, so its values Q(s, ·) of a stored state are kept,
+// by the state's id, until the network goes. Whether a value comes from there or from the network
+// is not visible: both are the same bits.
+#ifndef STABLEAA_RL_VALUE_TARGET_NETWORKS_H_
+#define STABLEAA_RL_VALUE_TARGET_NETWORKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "stableaa/nn/network.h"
+#include "stableaa/rl/replay/observation_layout.h"
+
+namespace stableaa {
+
+class ByteReader;
+class ByteWriter;
+
+// Values of several networks for several states.
+struct FrozenValues {
+  std::size_t networks = 0, states = 0, actions = 0;
+  std::vector<float> values;  // networks × states × actions, oldest network first
+
+  void Resize(std::size_t networks_now, std::size_t states_now, std::size_t actions_now);
+  std::span<const float> Of(std::size_t network, std::size_t state) const {
+    return std::span(values).subspan((network * states + state) * actions, actions);
+  }
+  std::span<float> Of(std::size_t network, std::size_t state) {
+    return std::span(values).subspan((network * states + state) * actions, actions);
+  }
+};
+
+// A stored state.
+struct FrozenState {
+  std::int64_t id = 0;
+  std::span<const std::uint8_t* const> frames;  // borrowed
+};
+
+// Not thread-safe.
+class TargetNetworks {
+ public:
+  // At most `window` networks. `cached_states`: how many states' values are kept per network;
+  // 0: none.
+  TargetNetworks(std::shared_ptr<const Plan> plan, const ObservationLayout& layout, int window,
+                 std::int64_t cached_states);
+
+  // The first network; all others go.
+  void Begin(const Parameters& first);
+
+  // Adds a copy as the newest; the oldest goes if there are `window` already. The one of Begin goes
+  // in any case: before training its values are noise.
+  void Push(const Parameters& newest);
+
+  // All but the newest go.
+  void KeepNewest();
+
+  int count() const { return static_cast<int>(order_.size()); }
+  // Whether the one of Begin is still there.
+  bool untrained() const { return untrained_; }
+  const Parameters& newest() const { return slots_[order_.back()].parameters; }
+
+  void Evaluate(std::span<const FrozenState> states, FrozenValues& out);
+
+  // Values asked for, and those of them that a network had to be run for.
+  struct Counts {
+    std::int64_t asked = 0, computed = 0;
+  };
+  const Counts& counts() const { return counts_; }
+
+  // For benchmarks: what Evaluate would have left in the cache, without running a network, for all
+  // networks older than the newest `skip_newest`.
+  void PretendEvaluated(std::int64_t id, int skip_newest);
+
+  // Memory that it takes, parameters included.
+  static std::uint64_t Bytes(const Plan& plan, int window, std::int64_t cached_states);
+
+  // The networks, not the cache: it changes nothing but time. Load throws BadInput for what does
+  // not fit.
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+ private:
+  struct Slot {
+    Parameters parameters;
+    // Of state id at id % cached_states: id / cached_states + 1; 0: no state.
+    std::vector<std::uint32_t> tags;
+    std::unique_ptr<float[]> cache;
+  };
+
+  std::size_t FreeSlot() const;
+  const float* Cached(const Slot& slot, std::int64_t id) const;
+  void Cache(Slot& slot, std::int64_t id, std::span<const float> values) const;
+  void EvaluateOne(std::size_t network, std::span<const FrozenState> states, FrozenValues& out);
+
+  const std::shared_ptr<const Plan> plan_;
+  const std::size_t actions_;
+  const std::size_t window_;
+  const std::int64_t cached_states_;
+  std::vector<Slot> slots_;         // window_ of them
+  std::vector<std::size_t> order_;  // slots in use, oldest first
+  bool untrained_ = true;           // the oldest is the one of Begin
+  std::unique_ptr<Network> network_;
+  StateGatherer gatherer_;
+  std::vector<std::size_t> misses_;
+  std::vector<float> outputs_;
+  Counts counts_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_VALUE_TARGET_NETWORKS_H_
