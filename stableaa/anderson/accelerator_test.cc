@@ -12,8 +12,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::accelerator_test {
 
 TEST(Accelerator, MatchesTheFormWithAlphaOverAStoredHistory) {
   // Proposition 1: (1−β) Σ α_i x_i + β Σ α_i g(x_i), recomputed here from iterates kept outside.
@@ -571,5 +570,4 @@ TEST(Accelerator, AWindowThatCannotFitIsAnErrorNotACrash) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::accelerator_test

@@ -8,8 +8,7 @@
 #include "stableaa/anderson/maps_test.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::fixed_point_test {
 
 TEST(FixedPoint, ReachesTheToleranceAndReportsTheResidualOfWhatItReturns) {
   const LinearMap g(20, .99, 18);
@@ -43,5 +42,4 @@ TEST(FixedPoint, ReachesTheToleranceAndReportsTheResidualOfWhatItReturns) {
   EXPECT_THROW(SolveFixedPoint(map, AsSpan(z), {.max_evaluations = 0}), Error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::fixed_point_test

@@ -10,8 +10,7 @@
 #include "stableaa/anderson/maps_test.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::reduction_test {
 
 TEST(Reduction, RanksTogetherDoWhatOneDoes) {
   const int n = 50;
@@ -80,5 +79,4 @@ TEST(Reduction, BadOnesAreErrors) {
   EXPECT_THROW(Accelerator(3, {}, {.rank = 0, .ranks = 2, .sum = {}}), Error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::reduction_test

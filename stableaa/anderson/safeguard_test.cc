@@ -7,8 +7,7 @@
 
 #include "stableaa/anderson/maps_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::safeguard_test {
 
 TEST(Safeguard, RejectedStepsFallBackToThePlainStepFromBefore) {
   Accelerator accelerator(1, {.memory = 1, .safeguard_factor = 1});
@@ -94,5 +93,4 @@ TEST(Safeguard, KeepsTheWindow) {
   EXPECT_GT(checked, 0);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::safeguard_test

@@ -11,8 +11,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::weights_test {
 
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
@@ -374,5 +373,4 @@ TEST(WeightOptions, OutOfRangeValuesAreNamed) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::weights_test

@@ -6,8 +6,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::machine_test {
 
 TEST(Machine, SaysWhatItIs) {
   EXPECT_EQ(LibraryVersion().find_first_not_of("0123456789."), std::string::npos);
@@ -29,5 +28,4 @@ TEST(Machine, RefusesWhatCannotFitAndSaysWhatToDo) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::machine_test

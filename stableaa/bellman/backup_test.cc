@@ -11,8 +11,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::backup_test {
 
 using Values = std::vector<double>;
 
@@ -660,5 +659,4 @@ TEST(MellowmaxBiasBound, RefusesWhatIsOutOfRange) {
   EXPECT_THROW(MellowmaxBiasBound(2, 1, kNaN), Error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::backup_test

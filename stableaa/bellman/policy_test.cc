@@ -11,8 +11,7 @@
 #include "stableaa/bellman/backup.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::policy_test {
 
 using Values = std::vector<double>;
 using LongValues = std::vector<long double>;
@@ -431,5 +430,4 @@ TEST(MaxEntropyPolicies, FloatIsTheDoubleResultRoundedOnce) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::policy_test

@@ -6,8 +6,7 @@
 
 #include "stableaa/cli/run_program_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::bench_agent_command_test {
 
 std::set<std::string> Fields(const nlohmann::json& object) {
   std::set<std::string> names;
@@ -89,5 +88,4 @@ TEST(CommandBenchAgent, BadValuesAreUsageErrors) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::bench_agent_command_test

@@ -24,8 +24,7 @@
 #include "stableaa/base/machine.h"
 #include "stableaa/cli/run_program_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::cli_test {
 
 const std::vector<Arguments>& Commands() {
   static const std::vector<Arguments> commands = {{},
@@ -750,5 +749,4 @@ TEST_F(Bench, TwoThreadsUpdateOneAndAHalfTimesAsFast) {
   EXPECT_GE(gain, 1.5);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::cli_test

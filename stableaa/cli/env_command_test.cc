@@ -17,8 +17,7 @@
 #include "stableaa/base/process/process_test.h"
 #include "stableaa/cli/run_program_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::env_command_test {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
@@ -275,5 +274,4 @@ TEST_F(EnvCommand, WhatEndsTheProgramEndsItsWorker) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::env_command_test

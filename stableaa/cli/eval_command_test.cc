@@ -26,8 +26,7 @@
 #include "stableaa/rl/run/evaluation.h"
 #include "stableaa/rl/run/run_options.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::eval_command_test {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
@@ -340,5 +339,4 @@ TEST_F(EvalCommand, PlayDrawsInTheTerminalByItself) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::eval_command_test

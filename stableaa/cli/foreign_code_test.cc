@@ -17,8 +17,7 @@
 #include "stableaa/nn/safetensors.h"
 #include "stableaa/rl/run/run_options.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::foreign_code_test {
 
 namespace fs = std::filesystem;
 
@@ -229,5 +228,4 @@ TEST_F(FullForeignCodeCommand, ANotANumberOfAnEnvironmentIsItsFaultInEveryComman
   EXPECT_FALSE(fs::exists(Path("nan/diverged.npz")));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::foreign_code_test

@@ -11,8 +11,7 @@
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/cli/run_program_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::hostile_names_test {
 
 namespace fs = std::filesystem;
 
@@ -184,5 +183,4 @@ TEST_F(FullHostileNames, OfARunAreShownEscaped) {
   ExpectRefused(train);  // it is there already
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::hostile_names_test

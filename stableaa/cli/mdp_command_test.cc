@@ -14,8 +14,7 @@
 
 #include "stableaa/cli/run_program_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::mdp_command_test {
 
 using Json = nlohmann::json;
 
@@ -234,5 +233,4 @@ TEST_F(CommandMdp, InfoRefusesWhatIsNoModel) {
             std::string::npos);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::mdp_command_test

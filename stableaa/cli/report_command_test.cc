@@ -14,8 +14,7 @@
 #include "stableaa/rl/run/run_options.h"
 #include "stableaa/rl/run/run_results_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::report_command_test {
 
 namespace fs = std::filesystem;
 
@@ -238,5 +237,4 @@ TEST(FullReportPage, IsCheckedByWhatCanFail) {
   EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::report_command_test

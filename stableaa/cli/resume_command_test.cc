@@ -24,8 +24,7 @@
 #include "stableaa/rl/run/checkpoint_head.h"
 #include "stableaa/rl/run/run_results_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::resume_command_test {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
@@ -306,5 +305,4 @@ TEST_F(ResumeCommand, SweepsAndReportsTakeTheEvaluationOfTheEnd) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::resume_command_test

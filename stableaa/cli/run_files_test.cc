@@ -13,8 +13,7 @@
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::run_files_test {
 
 namespace fs = std::filesystem;
 
@@ -161,5 +160,4 @@ TEST_F(FullRunFiles, APipeThatTheUserNamesIsRead) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::run_files_test

@@ -23,8 +23,7 @@
 #include "stableaa/base/files/descriptor.h"
 #include "stableaa/cli/run_program_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::solve_command_test {
 
 using Json = nlohmann::ordered_json;
 
@@ -681,5 +680,4 @@ TEST_F(CommandSolve, ABadPolicyIsAnErrorWithTheLine) {
   ExpectRefused(With(base, {Path("none.csv")}), "none.csv");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::solve_command_test

@@ -19,8 +19,7 @@
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::surroundings_test {
 
 namespace fs = std::filesystem;
 
@@ -442,5 +441,4 @@ TEST_F(FullSurroundings, ClosedStreamsDoNotMixWithOutputs) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::surroundings_test

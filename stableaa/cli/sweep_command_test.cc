@@ -33,8 +33,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/rl/run/run_results_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::sweep_command_test {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
@@ -696,5 +695,4 @@ TEST_F(SweepCommand, TrainEndsWithTheProcessThatStartedIt) {
   EXPECT_FALSE(fs::exists(Path("other")));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::sweep_command_test

@@ -14,8 +14,7 @@
 
 #include "stableaa/cli/run_program_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::theory_command_test {
 
 using nlohmann::json;
 
@@ -220,5 +219,4 @@ TEST_F(FullTheoryFigures, AFileInPlaceOfTheDirectoryIsRefusedAndKept) {
   EXPECT_EQ(std::filesystem::file_size(file), 8U);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::theory_command_test

@@ -37,8 +37,7 @@
 #include "stableaa/rl/run/checkpoint_head.h"
 #include "stableaa/rl/run/run_results_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::train_command_test {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
@@ -1236,5 +1235,4 @@ TEST_F(TrainCommand, TheBestWeightsAreThoseOfTheBestEvaluation) {
             std::string::npos);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::train_command_test

@@ -7,8 +7,7 @@
 #include <functional>
 #include <limits>
 
-namespace stableaa {
-namespace {
+namespace stableaa::binary_io_test {
 
 std::vector<std::byte> Bytes(std::initializer_list<int> values) {
   std::vector<std::byte> bytes;
@@ -186,5 +185,4 @@ TEST(ByteReader, ReadsFromAnyAlignment) {
   EXPECT_EQ(values, (std::vector<double>{0.5, 0.25}));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::binary_io_test

@@ -4,8 +4,7 @@
 
 #include <cerrno>
 
-namespace stableaa {
-namespace {
+namespace stableaa::error_test {
 
 TEST(Error, BadInputExitsWithTwoAndFailedWorkWithOne) {
   EXPECT_EQ(BadInput("x").exit_code(), 2);
@@ -18,5 +17,4 @@ TEST(Error, SystemErrorNamesTheCauseInWords) {
   EXPECT_EQ(error.exit_code(), 1);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::error_test

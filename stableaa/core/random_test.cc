@@ -13,8 +13,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::random_test {
 
 static_assert(std::uniform_random_bit_generator<RandomStream>);
 
@@ -464,5 +463,4 @@ TEST(RandomStream, LoadRefusesWhatIsNotItsOwnState) {
       << "a failed load changes nothing";
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::random_test

@@ -15,8 +15,7 @@
 #include "stableaa/env/minatar/scripted_policy.h"
 #include "stableaa/env/registry.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::fixed_policy_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::uint64_t kSeed = 11;
@@ -289,5 +288,4 @@ TEST(FixedPolicy, TheNumberOfActionsFollowsTheObservations) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::fixed_policy_test

@@ -21,8 +21,7 @@
 #include "stableaa/env/minatar/minatar.h"
 #include "stableaa/env/registry.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::native_environment_test {
 
 constexpr std::uint64_t kSeed = 7;
 
@@ -871,5 +870,4 @@ TEST_P(EveryNative, RenderingChangesNothing) {
   EXPECT_EQ(Difference(PlayFrom(kSeed, *plain, 30), PlayFrom(kSeed, *rendering, 30)), std::nullopt);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::native_environment_test

@@ -10,8 +10,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::picture_test {
 
 constexpr Color kWhite = {255, 255, 255};
 constexpr Color kBlack = {0, 0, 0};
@@ -261,5 +260,4 @@ TEST(Picture, NothingCanBeDrawnOnAnEmptyPicture) {
   EXPECT_TRUE(picture.rgb().empty());
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::picture_test

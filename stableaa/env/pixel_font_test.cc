@@ -5,8 +5,7 @@
 #include <set>
 #include <string>
 
-namespace stableaa {
-namespace {
+namespace stableaa::pixel_font_test {
 
 constexpr Color kWhite = {255, 255, 255};
 
@@ -71,5 +70,4 @@ TEST(PixelFont, WhatLiesOutsideIsCutOff) {
   EXPECT_EQ(Drawn("LLL", 2, 4, 4, 3, 3), "...\n...\n...\n");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::pixel_font_test

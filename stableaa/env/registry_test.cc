@@ -13,8 +13,7 @@
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::registry_test {
 
 using ActionSet = EnvironmentOptions::ActionSet;
 using Protocol = EnvironmentOptions::Protocol;
@@ -448,5 +447,4 @@ TEST(Space, BoundsAreOfEachElementOrOneForAll) {
   EXPECT_EQ(Space::Discrete(6).size(), 1U);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::registry_test

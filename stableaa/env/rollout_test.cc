@@ -18,8 +18,7 @@
 #include "stableaa/env/native_environment.h"
 #include "stableaa/env/registry.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::rollout_test {
 
 constexpr std::uint64_t kSeed = 5;
 
@@ -470,5 +469,4 @@ TEST_F(TraceTest, WithoutFinishThereIsNoFile) {
   EXPECT_THROW(TraceWriter((directory_ / "missing" / "trace.csv").string(), ClockSpec()), Error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::rollout_test

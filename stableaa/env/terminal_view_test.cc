@@ -16,8 +16,7 @@
 #include "stableaa/base/files/descriptor.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::terminal_view_test {
 
 using Lines = std::vector<std::string>;
 
@@ -310,5 +309,4 @@ TEST_F(TerminalViewTest, ATerminalThatIsGoneIsAnError) {
   EXPECT_THROW(view.Show(Filled(1, 1, kRed), ""), Error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::terminal_view_test

@@ -28,8 +28,7 @@
 #include "stableaa/base/process/process_test.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::video_test {
 
 namespace fs = std::filesystem;
 
@@ -543,5 +542,4 @@ TEST_F(VideoTest, FfmpegEndsWithTheProcessThatWrites) {
   EXPECT_EQ(Names(), (std::vector<std::string>{".a.gif.tmp", "pid"}));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::video_test

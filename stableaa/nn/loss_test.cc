@@ -15,8 +15,7 @@
 #include "stableaa/nn/finite_difference_test.h"
 #include "stableaa/nn/reference_network.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::loss_test {
 
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
@@ -346,5 +345,4 @@ TEST(Loss, LargeErrorsDoNotOverflowTheSum) {
   EXPECT_EQ(Evaluate(Huber(1), batch).gradients, (Floats{0.5F, -0.5F}));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::loss_test

@@ -18,8 +18,7 @@
 #include "stableaa/nn/optimizer.h"
 #include "stableaa/nn/random_input.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::network_test {
 
 std::shared_ptr<const Plan> PlanOf(const std::string& spec) {
   return std::make_shared<const Plan>(MakePlan(ParseSpec(spec)));
@@ -307,5 +306,4 @@ TEST(Parameters, PaddingStaysZeroThroughTraining) {
   EXPECT_TRUE(std::ranges::equal(parameters.block(), stripped.block()));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::network_test

@@ -14,8 +14,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::optimizer_test {
 
 std::shared_ptr<const Plan> SmallPlan() {
   return std::make_shared<const Plan>(MakePlan(ParseSpec("vector(3) linear(20) tanh linear(2)")));
@@ -311,5 +310,4 @@ TEST(Optimizer, RefusesOptionsOutOfRangeAndOtherNetworks) {
   EXPECT_THROW(optimizer.Step(mine, mine), Error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::optimizer_test

@@ -13,8 +13,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::parameters_test {
 
 std::shared_ptr<const Plan> PlanOf(const std::string& text) {
   return std::make_shared<const Plan>(MakePlan(ParseSpec(text)));
@@ -276,5 +275,4 @@ TEST(SavedParameters, CutShortAnywhereAreRefusedAndChangeNothing) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::parameters_test

@@ -16,8 +16,7 @@
 #include "stableaa/nn/message_test.h"
 #include "stableaa/nn/parameters.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::reference_network_test {
 
 using Doubles = std::vector<double>;
 using Floats = std::vector<float>;
@@ -616,5 +615,4 @@ TEST(NetworkBackward, IsNotThereForInference) {
             "network: Backward of a network compiled for inference");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::reference_network_test

@@ -19,8 +19,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::safetensors_test {
 
 namespace fs = std::filesystem;
 
@@ -657,5 +656,4 @@ TEST(ReadWeights, ReservesNothingForANetworkThatIsNotThere) {
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, kTooMuch);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::safetensors_test

@@ -11,8 +11,7 @@
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/plan.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::spec_test {
 
 using Layers = std::vector<Layer>;
 
@@ -325,5 +324,4 @@ TEST(BadSpec, AnInputNeedsPositiveSidesAndDivisor) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::spec_test

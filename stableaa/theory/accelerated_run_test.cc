@@ -21,8 +21,7 @@
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/theory/choices.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::accelerated_run_test {
 
 using Index = Eigen::Index;
 
@@ -426,5 +425,4 @@ TEST(ChooseRun, TheStableRuleGetsEtasOfManySizes) {
   EXPECT_GT(most, 10);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::accelerated_run_test

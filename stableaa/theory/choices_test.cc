@@ -9,8 +9,7 @@
 
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::choices_test {
 
 const double kAlmostOne = std::nextafter(1.0, 0.0);
 
@@ -88,5 +87,4 @@ TEST(Neighbour, OfNothingIsNothing) {
   EXPECT_TRUE(Neighbour({}, stream).empty());
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::choices_test

@@ -12,8 +12,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/theory/trials.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::claims_test {
 
 // What is known of each statement as printed (docs/paper.md).
 const std::map<std::string_view, Verdict>& PrintedVerdicts() {
@@ -135,5 +134,4 @@ TEST(FullClaims, TightBoundsTimesNineTenthsAreFoundViolated) {
   EXPECT_GE(tight, 9);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::claims_test

@@ -16,8 +16,7 @@
 #include "stableaa/theory/residual_window.h"
 #include "stableaa/theory/trials.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::convergence_claims_test {
 
 using Index = Eigen::Index;
 
@@ -381,5 +380,4 @@ TEST(FullConvergenceClaims, TheInnerSumAsPrintedIsFoundViolated) {
   EXPECT_EQ(TestClaim(wrong, {.trials = 1000, .seed = 31}).corrected.verdict, Verdict::kViolated);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::convergence_claims_test

@@ -15,8 +15,7 @@
 #include "stableaa/theory/claims.h"
 #include "stableaa/theory/trials.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::eta_rule_claim_test {
 
 constexpr double kDiscount = 0.99;
 
@@ -110,5 +109,4 @@ TEST(FullEtaRuleClaim, HoldsForSeveralSeeds) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::eta_rule_claim_test

@@ -24,8 +24,7 @@
 #include "stableaa/theory/figure_data.h"
 #include "stableaa/theory/update_matrix.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::figures_test {
 
 namespace fs = std::filesystem;
 
@@ -500,5 +499,4 @@ TEST(TheoryFigures, StopWhenTheWatcherThrows) {
   EXPECT_TRUE(fs::is_empty(directory.path()));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::figures_test

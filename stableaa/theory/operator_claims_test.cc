@@ -13,8 +13,7 @@
 #include "stableaa/theory/claims.h"
 #include "stableaa/theory/trials.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::operator_claims_test {
 
 using LongValues = std::vector<long double>;
 
@@ -307,5 +306,4 @@ TEST(FullOperatorClaims, HoldForManySeeds) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::operator_claims_test

@@ -11,7 +11,7 @@
 namespace stableaa {
 namespace {
 
-constexpr long double kLongEpsilon = std::numeric_limits<long double>::epsilon();
+constexpr long double kRoundingUnit = std::numeric_limits<long double>::epsilon();
 // Beyond this the inverses of the printed formulas mean nothing in long double.
 constexpr long double kWorstSecantCondition = 1e5L;
 
@@ -51,7 +51,7 @@ TrialOutcome CheckProposition1(const ResidualWindow& window, long double damping
       (iterates.norm() + residuals.norm()) * (1 + alpha.norm()) + directions.norm() * tau.norm();
   return {.printed = Inequality{.left = (mixed - newton).norm(),
                                 .right = 0,
-                                .allowance = kLongEpsilon * condition * condition * size}};
+                                .allowance = kRoundingUnit * condition * condition * size}};
 }
 
 TrialOutcome TryProposition1(Choices& choices, std::string* description) {

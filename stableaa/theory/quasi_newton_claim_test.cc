@@ -11,8 +11,7 @@
 #include "stableaa/theory/residual_window.h"
 #include "stableaa/theory/trials.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::quasi_newton_claim_test {
 
 using Index = Eigen::Index;
 
@@ -133,5 +132,4 @@ TEST(Proposition1, Holds) {
   EXPECT_LT(result.printed.worst, .1);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::quasi_newton_claim_test

@@ -15,8 +15,7 @@
 #include "stableaa/theory/accelerated_run.h"
 #include "stableaa/theory/choices.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::residual_window_test {
 
 using Index = Eigen::Index;
 
@@ -227,5 +226,4 @@ TEST(ChooseWindow, ReachesTheExtremes) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::residual_window_test

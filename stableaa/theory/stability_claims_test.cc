@@ -15,8 +15,7 @@
 #include "stableaa/theory/residual_window.h"
 #include "stableaa/theory/trials.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::stability_claims_test {
 
 using Index = Eigen::Index;
 
@@ -346,5 +345,4 @@ TEST(FullStabilityClaims, ATightBoundTimesNineTenthsIsFoundViolated) {
   EXPECT_GE(tight, 3);  // both parts of Theorem 3, and the ridge
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::stability_claims_test

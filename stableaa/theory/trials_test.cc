@@ -10,8 +10,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::trials_test {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -247,5 +246,4 @@ TEST(ClaimTrials, TheWatcherSeesEveryInstanceAndMayStop) {
       Error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::trials_test

@@ -15,8 +15,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::config_test {
 
 enum class WeightRule { kVanilla, kRaa, kStable };
 
@@ -913,5 +912,4 @@ TEST(ConfigToToml, ReadsBackToExactlyTheSameValues) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::config_test

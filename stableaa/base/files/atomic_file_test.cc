@@ -23,8 +23,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::atomic_file_test {
 
 namespace fs = std::filesystem;
 
@@ -586,5 +585,4 @@ TEST_F(FullAtomicFileTest, ReadersAmongCompetingWritersSeeWholeFilesOnly) {
   EXPECT_EQ(Names(), (std::vector<std::string>{"f"}));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::atomic_file_test

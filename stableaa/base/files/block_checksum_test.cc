@@ -9,8 +9,7 @@
 
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::block_checksum_test {
 
 constexpr std::size_t kChunk = std::size_t{1} << 20;
 
@@ -104,5 +103,4 @@ TEST(BlockChecksum, PartsOfABlockAreRefused) {
   EXPECT_THROW(BlockChecksum().Extend(bytes), std::logic_error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::block_checksum_test

@@ -6,8 +6,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::directories_test {
 
 namespace fs = std::filesystem;
 
@@ -58,5 +57,4 @@ TEST(TryLock, GivesADirectoryToOne) {
   EXPECT_TRUE(TryLock(second));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::directories_test

@@ -12,8 +12,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::mapped_file_test {
 
 namespace fs = std::filesystem;
 
@@ -125,5 +124,4 @@ TEST_F(MappedFileTest, WhatCannotBeReadIsBadInput) {
   EXPECT_EQ(Refusal("/dev/zero"), "/dev/zero is a device, expected a file or a pipe");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::mapped_file_test

@@ -15,8 +15,7 @@
 #include "stableaa/base/files/npz.h"
 #include "stableaa/base/files/npz_format.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::npz_reader_test {
 
 namespace fs = std::filesystem;
 
@@ -393,5 +392,4 @@ TEST(NpzReader, EveryFlippedBitAndEveryTruncationIsNoticedOrHarmless) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::npz_reader_test

@@ -15,8 +15,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::npz_test {
 
 namespace fs = std::filesystem;
 
@@ -516,5 +515,4 @@ TEST(NpzFormat, ADirectoryFarBehindOrLargeHasAZip64End) {
   ExpectZip64End(100, kMark);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::npz_test

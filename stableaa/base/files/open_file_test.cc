@@ -15,8 +15,7 @@
 #include "stableaa/base/files/directories.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::open_file_test {
 
 namespace fs = std::filesystem;
 
@@ -101,5 +100,4 @@ TEST_F(OpenFileTest, TooManyOpenFilesIsNotTheFilesFault) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::open_file_test

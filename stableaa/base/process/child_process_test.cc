@@ -19,8 +19,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/stopwatch.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::child_process_test {
 
 ChildProcess::Options Shell(const std::string& command,
                             std::vector<ChildProcess::Given> descriptors = {}) {
@@ -198,5 +197,4 @@ TEST(InterruptGuardDeathTest, ASecondSignalEndsTheProcess) {
       ::testing::KilledBySignal(SIGINT), "");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::child_process_test

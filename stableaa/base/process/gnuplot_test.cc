@@ -19,8 +19,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/stopwatch.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::gnuplot_test {
 
 class Gnuplot : public testing::Test {
  protected:
@@ -221,5 +220,4 @@ TEST(GnuplotColours, AreAllDifferentBeforeTheyRepeat) {
   EXPECT_EQ(GnuplotColour(kGnuplotColours), GnuplotColour(0));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::gnuplot_test

@@ -10,8 +10,7 @@
 #include "stableaa/base/process/interrupt.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::outside_tool_test {
 
 class ToolWatchTest : public testing::Test {
  protected:
@@ -68,5 +67,4 @@ TEST_F(ToolWatchTest, AnInterruptOfTheTimeBeforeIsNotItsOwn) {
   second.Check();
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::outside_tool_test

@@ -7,8 +7,7 @@
 
 #include "stableaa/base/terminal/live_line.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::log_test {
 
 class LogTest : public testing::Test {
  protected:
@@ -78,5 +77,4 @@ TEST_F(LogTest, LinesOfSeveralThreadsStayWhole) {
   EXPECT_EQ(count, 2000);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::log_test

@@ -9,8 +9,7 @@
 
 #include "stableaa/base/terminal/live_line.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::progress_test {
 
 using Mode = ProgressOptions::Mode;
 
@@ -267,5 +266,4 @@ TEST(HumanDuration, NamesTheTwoLargestUnits) {
   for (const auto& [seconds, text] : cases) EXPECT_EQ(HumanDuration(seconds), text) << seconds;
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::progress_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stableaa {
-namespace {
+namespace stableaa::nearest_name_test {
 
 using Names = std::vector<std::string>;
 
@@ -36,5 +35,4 @@ TEST(DidYouMean, AsksInOneSentence) {
   EXPECT_EQ(DidYouMean("learning_rate", kKeys), "");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::nearest_name_test

@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace stableaa {
-namespace {
+namespace stableaa::plain_text_test {
 
 TEST(PlainText, LeavesOrdinaryTextAsItIs) {
   for (const std::string text :
@@ -88,5 +87,4 @@ TEST(Shorten, CutsBehindItsLimitAndIsPlain) {
   EXPECT_EQ(Shorten("éé", 1), "é...");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::plain_text_test

@@ -6,8 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace stableaa {
-namespace {
+namespace stableaa::whole_number_test {
 
 using Signed = std::int64_t;
 
@@ -89,5 +88,4 @@ TEST(WholeNumber, IsNothingElse) {
   EXPECT_EQ(ReadWholeNumber(std::string("1\0", 2)), std::nullopt);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::whole_number_test

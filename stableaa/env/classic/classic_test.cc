@@ -18,8 +18,7 @@
 #include "stableaa/env/classic/pendulum.h"
 #include "stableaa/env/classic/python_arithmetic.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::classic_test {
 
 constexpr double kPi = std::numbers::pi;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -707,5 +706,4 @@ TEST(Classic, PicturesShowTheStateOnWhite) {
   EXPECT_EQ(used, draw(PendulumAt(1, 0)));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::classic_test

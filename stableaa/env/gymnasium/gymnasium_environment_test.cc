@@ -32,8 +32,7 @@
 #include "stableaa/env/fixed_policy.h"
 #include "stableaa/env/registry.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::gymnasium_environment_test {
 
 constexpr const char* kPython = STABLEAA_ATARI_PYTHON;
 
@@ -933,5 +932,4 @@ TEST_F(BenchAtari, TheBridgeKeepsNineTenthsOfTheSpeed) {
   EXPECT_GT(best, .9);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::gymnasium_environment_test

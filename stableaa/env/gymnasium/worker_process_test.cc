@@ -12,8 +12,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::worker_process_test {
 
 // A program that never answers; what it prints is no answer.
 WorkerProcess::Options Silent() {
@@ -72,5 +71,4 @@ TEST(WorkerProcess, SilenceNamesTheKeyOnlyIfItIsTheLimit) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::worker_process_test

@@ -11,8 +11,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/env/minatar/game_test.h"
 
-namespace stableaa::minatar {
-namespace {
+namespace stableaa::minatar::asterix_test {
 
 Asterix AsterixWith(int row, Asterix::Entity entity) {
   Asterix game;
@@ -252,5 +251,4 @@ TEST(Asterix, LoadRefusesWhatCannotBe) {
   refuse([](auto& state) { state.ramp_level = 10; });
 }
 
-}  // namespace
-}  // namespace stableaa::minatar
+}  // namespace stableaa::minatar::asterix_test

@@ -7,8 +7,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/env/minatar/game_test.h"
 
-namespace stableaa::minatar {
-namespace {
+namespace stableaa::minatar::breakout_test {
 
 struct Ball {
   int y, x;
@@ -189,5 +188,4 @@ TEST(Breakout, LoadRefusesWhatCannotBe) {
   refuse([](auto& state) { state.bricks = Breakout::kWall + 1; });
 }
 
-}  // namespace
-}  // namespace stableaa::minatar
+}  // namespace stableaa::minatar::breakout_test

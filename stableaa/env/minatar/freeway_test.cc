@@ -10,8 +10,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/env/minatar/game_test.h"
 
-namespace stableaa::minatar {
-namespace {
+namespace stableaa::minatar::freeway_test {
 
 // Cars of speed 5 that go right and are far from the chicken.
 Freeway QuietFreeway() {
@@ -176,5 +175,4 @@ TEST(Freeway, LoadRefusesWhatCannotBe) {
   refuse([](auto& state) { state.cars[0].timer = 2; });  // above its speed
 }
 
-}  // namespace
-}  // namespace stableaa::minatar
+}  // namespace stableaa::minatar::freeway_test

@@ -25,8 +25,7 @@
 #include "stableaa/env/minatar/grid.h"
 #include "stableaa/env/minatar/scripted_policy.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::minatar_test {
 
 using minatar::kActions;
 using minatar::kCells;
@@ -627,5 +626,4 @@ TEST(MinatarPicture, BallCoversBrick) {
   EXPECT_EQ(picture.at(x, y), expected.at(x, y));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::minatar_test

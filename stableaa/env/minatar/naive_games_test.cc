@@ -18,8 +18,7 @@
 #include "stableaa/env/minatar/seaquest.h"
 #include "stableaa/env/minatar/space_invaders.h"
 
-namespace stableaa::minatar {
-namespace {
+namespace stableaa::minatar::naive_games_test {
 
 using Bytes = std::vector<std::uint8_t>;
 using Grid = std::array<std::array<bool, 10>, 10>;
@@ -654,5 +653,4 @@ TEST(NaiveGames, SpaceInvadersAgrees) {
   EXPECT_GE(seen.highest_level, 3);
 }
 
-}  // namespace
-}  // namespace stableaa::minatar
+}  // namespace stableaa::minatar::naive_games_test

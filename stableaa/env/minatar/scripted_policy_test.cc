@@ -14,8 +14,7 @@
 // The players of Breakout and Space Invaders are held to known answers in minatar_test.cc; these
 // are about the choices of the other two, one scene each.
 
-namespace stableaa::minatar {
-namespace {
+namespace stableaa::minatar::scripted_policy_test {
 
 // An observation put together by hand; cells are 10 y + x.
 class Scene {
@@ -157,5 +156,4 @@ TEST(ScriptedSeaquest, CollectsDiversUnlessThatIsDangerous) {
   EXPECT_EQ(Boat(45, false).Put(Seaquest::kDiver, {48}).Put(Seaquest::kFish, {47}).Action(), kNoop);
 }
 
-}  // namespace
-}  // namespace stableaa::minatar
+}  // namespace stableaa::minatar::scripted_policy_test

@@ -12,8 +12,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/env/minatar/game_test.h"
 
-namespace stableaa::minatar {
-namespace {
+namespace stableaa::minatar::seaquest_test {
 
 // Under water in the middle, going left; nothing comes for a while.
 Seaquest Submerged() {
@@ -508,5 +507,4 @@ TEST(Seaquest, LoadRefusesWhatCannotBe) {
   refuse([](auto& state) { state.ramp_level = 20; });
 }
 
-}  // namespace
-}  // namespace stableaa::minatar
+}  // namespace stableaa::minatar::seaquest_test

@@ -9,8 +9,7 @@
 
 #include "stableaa/env/minatar/game_test.h"
 
-namespace stableaa::minatar {
-namespace {
+namespace stableaa::minatar::space_invaders_test {
 
 using Map = SpaceInvaders::Map;
 
@@ -284,5 +283,4 @@ TEST(SpaceInvaders, LoadRefusesWhatCannotBe) {
   refuse([](auto& state) { state.ramp_level = 7; });
 }
 
-}  // namespace
-}  // namespace stableaa::minatar
+}  // namespace stableaa::minatar::space_invaders_test

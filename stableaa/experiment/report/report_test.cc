@@ -13,8 +13,7 @@
 #include "stableaa/rl/run/run_results_test.h"
 #include "stableaa/rl/run/trainer.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::report_test {
 
 namespace fs = std::filesystem;
 
@@ -702,5 +701,4 @@ TEST(ShownNumbers, HaveAboutThreeDigits) {
   EXPECT_EQ(ShownNumber(std::numeric_limits<double>::quiet_NaN()), "–");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::report_test

@@ -9,8 +9,7 @@
 #include "stableaa/env/registry.h"
 #include "stableaa/experiment/results/comparison.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::atari_scores_test {
 
 TEST(AtariScores, AreThoseOfTheGamesThatTheRegistryLists) {
   std::set<std::string> expected, found;
@@ -83,5 +82,4 @@ TEST(HumanNormalised, IsKnownForTheBestOfPong) {
   EXPECT_TRUE(std::isnan(HumanNormalised(*pong, std::numeric_limits<double>::quiet_NaN())));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::atari_scores_test

@@ -11,8 +11,7 @@
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::comparison_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -507,5 +506,4 @@ TEST(Estimates, MedianOfStepsIsInfiniteWhereHalfOfTheRunsNeverArrive) {
   EXPECT_EQ(estimate.interval->high, kInfinity);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::comparison_test

@@ -5,8 +5,7 @@
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::run_filter_test {
 
 RunRecord Make(const std::string& env, const std::string& preset, std::uint64_t seed,
                const std::string& setting) {
@@ -77,5 +76,4 @@ TEST(KeepMatching, SaysWhatThereIs) {
       Refusal({{"agent.discount", "much"}}).starts_with("the filter agent.discount=much: "));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::run_filter_test

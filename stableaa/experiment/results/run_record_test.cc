@@ -11,8 +11,7 @@
 #include "stableaa/rl/run/run_results_test.h"
 #include "stableaa/rl/run/trainer.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::run_record_test {
 
 // What it throws.
 template <typename Action>
@@ -181,5 +180,4 @@ TEST(FindRuns, TakesARunItselfOrAllBelowAFolder) {
             std::string::npos);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::run_record_test

@@ -15,8 +15,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/core/stopwatch.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::statistics_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -516,5 +515,4 @@ TEST(BenchStatistics, AnIntervalTakesMilliseconds) {
   EXPECT_LT(other.Seconds(), 0.025);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::statistics_test

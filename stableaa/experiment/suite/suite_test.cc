@@ -16,8 +16,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/run_results_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::suite_test {
 
 namespace fs = std::filesystem;
 
@@ -451,5 +450,4 @@ TEST(SuiteConfigs, FigureOneOnMinatarIsWhatTrainMakesByHand) {
   EXPECT_EQ(found->options.train.steps, by_hand.train.steps);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::suite_test

@@ -24,8 +24,7 @@
 #include "stableaa/rl/run/run_results_test.h"
 #include "stableaa/rl/run/trainer.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::sweep_test {
 
 namespace fs = std::filesystem;
 
@@ -361,5 +360,4 @@ TEST_F(SweepStatusTest, LookingChangesNothing) {
   ExpectUnchanged(folder.path(), before);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::sweep_test

@@ -13,8 +13,7 @@
 #include "stableaa/mdp/formats/text_format_test.h"
 #include "stableaa/mdp/model/model_builder.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::binary_format_test {
 
 // A file's bytes, aligned as in memory, with its parts at the offsets that the header file names.
 class Image {
@@ -259,5 +258,4 @@ TEST_F(BinaryFormatTest, AFileThatCannotBeReadIsBadInputOneThatCannotBeWrittenFa
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::binary_format_test

@@ -11,8 +11,7 @@
 #include "stableaa/core/stopwatch.h"
 #include "stableaa/mdp/formats/text_format_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::cassandra_format_test {
 
 Model Parse(const std::string& text) { return ParseCassandraModel(text, "m.mdp").model; }
 
@@ -608,5 +607,4 @@ TEST(BenchCassandraFormat, ReadsAsFastAsADiskDelivers) {
             kLeastMegabytesPerSecond);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::cassandra_format_test

@@ -10,8 +10,7 @@
 
 #include "stableaa/mdp/formats/text_format_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::csv_format_test {
 
 constexpr std::string_view kSmall =
     "s,a,next,p,r\n"
@@ -233,5 +232,4 @@ TEST(BenchCsvFormat, ReadsFast) {
             kLeastMegabytesPerSecond);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::csv_format_test

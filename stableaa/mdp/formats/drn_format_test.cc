@@ -9,8 +9,7 @@
 
 #include "stableaa/mdp/formats/text_format_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::drn_format_test {
 
 constexpr std::string_view kHeader =
     "// Exported by storm\n"
@@ -237,5 +236,4 @@ TEST(BenchDrnFormat, ReadsFast) {
             kLeastMegabytesPerSecond);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::drn_format_test

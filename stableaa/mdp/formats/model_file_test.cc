@@ -9,8 +9,7 @@
 
 #include "stableaa/mdp/formats/text_format_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::model_file_test {
 
 // The same number of actions everywhere, so that every format can hold it.
 Model EvenModel() {
@@ -145,5 +144,4 @@ TEST(ModelFile, AModelMayComeThroughAPipe) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::model_file_test

@@ -14,8 +14,7 @@
 #include "stableaa/base/files/npz_reader.h"
 #include "stableaa/mdp/formats/text_format_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::npz_model_format_test {
 
 // State 0 has two actions, state 1 one. Row 0 is out of order, names a state twice and has a zero.
 class NpzModelFormatTest : public testing::Test {
@@ -213,5 +212,4 @@ TEST_F(NpzModelFormatTest, DamageIsNoticedOrHarmless) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::npz_model_format_test

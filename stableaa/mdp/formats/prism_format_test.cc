@@ -9,8 +9,7 @@
 
 #include "stableaa/mdp/formats/text_format_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::prism_format_test {
 
 constexpr std::string_view kTransitions =
     "2 3 4\n"
@@ -277,5 +276,4 @@ TEST(BenchPrismFormat, ReadsFast) {
             kLeastMegabytesPerSecond);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::prism_format_test

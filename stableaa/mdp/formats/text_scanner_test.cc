@@ -13,8 +13,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/mdp/formats/text_format_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::text_scanner_test {
 
 double NumberIn(std::string_view text) { return TextScanner(text, "t").Number("a number"); }
 double QuotientIn(std::string_view text) {
@@ -187,5 +186,4 @@ TEST(TextScanner, AnEmptyTextIsFine) {
   EXPECT_EQ(in.Where(), "t:1");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::text_scanner_test

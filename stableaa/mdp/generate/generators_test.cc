@@ -18,8 +18,7 @@
 #include "stableaa/mdp/model/model_rows_test.h"
 #include "stableaa/mdp/model/structure.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::generators_test {
 
 // Generates and checks what every model has to be.
 Model Generated(const GeneratorOptions& options) {
@@ -647,5 +646,4 @@ TEST(FullGenerators, AMillionCellsTakeSeconds) {
   EXPECT_GT(model.states(), 690000);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::generators_test

@@ -14,8 +14,7 @@
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/mdp/model/model_rows_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::components_test {
 
 // Floyd and Warshall's closure: reach[a][b] if b can be reached from a, at least by staying.
 std::vector<std::vector<bool>> Reachability(const Graph& graph) {
@@ -236,5 +235,4 @@ TEST(Components, ShufflingStatesKeepsTheSizes) {
   EXPECT_EQ(sizes, shuffled_sizes);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::components_test

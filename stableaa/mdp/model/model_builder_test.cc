@@ -17,8 +17,7 @@
 #include "stableaa/mdp/model/model_rows_test.h"
 #include "stableaa/mdp/model/random_model_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::model_builder_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -495,5 +494,4 @@ TEST(CheckDiscount, IsAtLeastZeroAndBelowOne) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::model_builder_test

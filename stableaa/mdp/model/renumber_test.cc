@@ -9,8 +9,7 @@
 #include "stableaa/mdp/generate/generators.h"
 #include "stableaa/mdp/model/model_rows_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::renumber_test {
 
 std::vector<std::uint64_t> RandomPermutation(std::uint64_t n, std::uint64_t seed) {
   std::vector<std::uint64_t> numbers(n);
@@ -87,5 +86,4 @@ TEST(Renumber, NumbersThatAreNoPermutationAreRefused) {
   EXPECT_THROW(Renumber(model, Numbers{0, 1, 3}), std::logic_error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::renumber_test

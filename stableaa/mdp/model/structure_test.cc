@@ -5,8 +5,7 @@
 #include "stableaa/mdp/generate/generators.h"
 #include "stableaa/mdp/model/model_rows_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::structure_test {
 
 // 0 → 1 ⇄ 2 → 3 (absorbs); 4 → 0 is not reachable; 5 has two actions, one of which leaves.
 Model Example() {
@@ -81,5 +80,4 @@ TEST(Structure, AChainIsOneComponent) {
   EXPECT_EQ(structure.absorbing, 0);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::structure_test

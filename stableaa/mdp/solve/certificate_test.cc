@@ -15,8 +15,7 @@
 #include "stableaa/mdp/model/random_model_test.h"
 #include "stableaa/mdp/solve/passes.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::certificate_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -242,5 +241,4 @@ TEST(Certificate, IsExactlyZeroWhereAllIsZero) {
   EXPECT_EQ(proof.certificate.shift, 0);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::certificate_test

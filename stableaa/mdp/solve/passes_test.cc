@@ -17,8 +17,7 @@
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/mdp/model/random_model_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::passes_test {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
@@ -365,5 +364,4 @@ TEST(PolicyRows, HaveTheSameBitsForAnyThreadsAndColumns) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::passes_test

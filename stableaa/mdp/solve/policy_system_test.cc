@@ -11,8 +11,7 @@
 
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::policy_system_test {
 
 using Vector = std::vector<double>;
 using Weights = std::vector<std::map<std::uint32_t, double>>;  // W by rows
@@ -405,5 +404,4 @@ TEST(SolveDirectly, RefusesWhatWouldFillUpAndLeavesTheResultAlone) {
   EXPECT_EQ(x, Vector(b.size(), 55.0));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::policy_system_test

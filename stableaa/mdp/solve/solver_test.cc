@@ -22,8 +22,7 @@
 #include "stableaa/mdp/model/random_model_test.h"
 #include "stableaa/mdp/solve/passes.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::solver_test {
 
 struct Variant {
   std::string name;
@@ -1005,5 +1004,4 @@ TEST(Solver, ATolerancePastTheRoundingIsReached) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::solver_test

@@ -14,8 +14,7 @@
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/mdp/model/random_model_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::solving_order_test {
 
 SolvingOrder OrderOf(const Model& model, StateOrder order) {
   return FindSolvingOrder(model, FindStateSequence(model, order));
@@ -224,5 +223,4 @@ TEST(SolvingOrder, WithoutAbsorbingStatesGoalsAreThoseWithTheBestReward) {
   EXPECT_FALSE(back.as_numbered);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::solving_order_test

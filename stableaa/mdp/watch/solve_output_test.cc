@@ -15,8 +15,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/mdp/generate/generators.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::solve_output_test {
 
 class SolveOutput : public testing::Test {
  protected:
@@ -161,5 +160,4 @@ TEST_F(SolveOutput, APolicyFileThatIsMissingIsAnErrorWithItsName) {
   EXPECT_THROW(ReadPolicy(directory_ / "none.csv", model_), Error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::solve_output_test

@@ -15,8 +15,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::solve_plot_test {
 
 class SolvePlotFile : public testing::Test {
  protected:
@@ -97,5 +96,4 @@ TEST_F(SolvePlotFile, MissingOrEmptyHasNoCurvesAndAnotherFileIsRefused) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::solve_plot_test

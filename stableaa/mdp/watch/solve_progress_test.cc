@@ -6,8 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace stableaa {
-namespace {
+namespace stableaa::solve_progress_test {
 
 TEST(SolveProgressShare, IsLogarithmicFromTheFirstGapToTheTolerance) {
   EXPECT_EQ(LogarithmicShare(1, 1, 1e-6), 0);
@@ -68,5 +67,4 @@ TEST_F(SolveProgressLine, SurvivesStepsThatTellNothing) {
   EXPECT_TRUE(line.starts_with("a.drn   0% |")) << line;
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::solve_progress_test

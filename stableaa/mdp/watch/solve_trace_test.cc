@@ -16,8 +16,7 @@
 #include "stableaa/base/text/csv_cells.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::solve_trace_test {
 
 constexpr char kHeader[] =
     "run,iterations,seconds,residual,lower,upper,inner_iterations,accelerated,plain,rejected,"
@@ -188,5 +187,4 @@ TEST(CsvCells, NumbersReadBackToTheSameBits) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::solve_trace_test

@@ -14,8 +14,7 @@
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/plan.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::observation_layout_test {
 
 std::vector<std::uint8_t> Encoded(const ObservationLayout& layout, const Observations& observations,
                                   std::size_t i) {
@@ -222,5 +221,4 @@ TEST(StateGatherer, OfVectorsGivesTheNetworksOwnOutputs) {
   ExpectGatheredLikeDirect(spec, MlpSpec({.inputs = 5, .hidden = {16}, .actions = 3}), bytes, 7);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::observation_layout_test

@@ -9,8 +9,7 @@
 
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::priority_tree_test {
 
 TEST(PriorityTree, FindsTheLeafInWhichAPrefixFalls) {
   for (const std::size_t leaves : {1U, 2U, 3U, 7U, 8U, 9U}) {
@@ -60,5 +59,4 @@ TEST(PriorityTree, TakesTheMemoryThatWasEstimated) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::priority_tree_test

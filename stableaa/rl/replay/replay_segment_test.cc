@@ -11,8 +11,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::replay_segment_test {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -208,5 +207,4 @@ TEST(ReplaySegment, SimilarFramesTakeLittle) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::replay_segment_test

@@ -24,8 +24,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::replay_test {
 
 namespace fs = std::filesystem;
 using Bytes = std::vector<std::uint8_t>;
@@ -1091,5 +1090,4 @@ TEST(ReplayMemory, EstimatesDoNotOverflow) {
   EXPECT_LT(bytes, 1'060'000'000);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::replay_test

@@ -27,8 +27,7 @@
 #include "stableaa/rl/run/trainer.h"
 #include "stableaa/rl/value/agent_options.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::checkpoint_test {
 
 namespace fs = std::filesystem;
 using Bytes = std::vector<std::byte>;
@@ -458,5 +457,4 @@ TEST_F(FullCheckpointTest, AnyNumberInAnyFieldIsRefusedOrDoesNoHarm) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::checkpoint_test

@@ -15,8 +15,7 @@
 #include "stableaa/env/registry.h"
 #include "stableaa/rl/replay/observation_layout.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::evaluation_test {
 
 TEST(EvaluationOptions, KeysHaveTheirRanges) {
   EvaluationOptions options;
@@ -316,5 +315,4 @@ TEST(Evaluate, TheLivesOfAGameCountTogether) {
   EXPECT_EQ(games, 3);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::evaluation_test

@@ -15,8 +15,7 @@
 #include "stableaa/rl/run/run_results_test.h"
 #include "stableaa/rl/run/trainer.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::idle_keys_test {
 
 using Assignments = std::vector<std::string>;
 
@@ -214,5 +213,4 @@ TEST_F(FullIdleKeys, ChangeNothingAndTheOthersDo) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::idle_keys_test

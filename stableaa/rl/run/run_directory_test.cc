@@ -10,8 +10,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/run_results_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::run_directory_test {
 
 namespace fs = std::filesystem;
 
@@ -133,5 +132,4 @@ TEST_F(RunDirectoryTest, OpensOnlyRuns) {
   EXPECT_EQ(open.state(), folder_ / "run/checkpoint/state.bin");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::run_directory_test

@@ -18,8 +18,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::run_log_test {
 
 namespace fs = std::filesystem;
 
@@ -328,5 +327,4 @@ TEST_F(RunLogOnSmallDisk, LinesAppendedUntilTheDiskIsFullAreWhole) {
   EXPECT_EQ(fs::file_size(Path("a.csv")), log.size());
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::run_log_test

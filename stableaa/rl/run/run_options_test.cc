@@ -19,8 +19,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/built_in_configs.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::run_options_test {
 
 namespace fs = std::filesystem;
 
@@ -386,5 +385,4 @@ TEST(Fingerprint, ChangesWithEveryKeyButThoseThatMayChange) {
   EXPECT_EQ(Fingerprint(Loaded("minatar/breakout", "stable-aa")), Fingerprint(options));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::run_options_test

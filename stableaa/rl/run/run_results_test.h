@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "stableaa/testing/temporary_folder.h"
+
 namespace stableaa {
 
 // Empty if there is none.

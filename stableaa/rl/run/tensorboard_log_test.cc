@@ -15,8 +15,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/rl/replay/crc32c.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::tensorboard_log_test {
 
 namespace fs = std::filesystem;
 
@@ -210,5 +209,4 @@ TEST_F(TensorboardLogTest, AShorterFileHasLostSomething) {
   EXPECT_THROW(TensorboardLog(path_, records), Error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::tensorboard_log_test

@@ -15,8 +15,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::trace_test {
 
 namespace fs = std::filesystem;
 
@@ -250,5 +249,4 @@ TEST_F(TraceTest, RowsOfAnotherSizeAreAMistake) {
   trace.Add({.before = {.floats = four}, .values = three});
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::trace_test

@@ -21,8 +21,7 @@
 #include "stableaa/rl/run/checkpoint_head.h"
 #include "stableaa/rl/run/run_results_test.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::trainer_test {
 
 namespace fs = std::filesystem;
 
@@ -257,5 +256,4 @@ TEST_F(FullTrainerTest, AChangedByteOfTheStateIsNoticedOrHarmless) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::trainer_test

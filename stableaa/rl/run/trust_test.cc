@@ -6,8 +6,7 @@
 
 #include "stableaa/core/error.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::trust_test {
 
 RunOptions Playing(const std::string& env, const std::string& python = "") {
   RunOptions options;
@@ -54,5 +53,4 @@ TEST(ForeignCode, IsRefusedByNameWithARemedy) {
   EXPECT_EQ(refusal(Playing("gymnasium/CartPole-v1")), "");
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::trust_test

@@ -7,8 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace stableaa {
-namespace {
+namespace stableaa::value_picture_test {
 
 constexpr Color kRed = {200, 10, 10}, kGreen = {10, 200, 10};
 
@@ -213,5 +212,4 @@ TEST(ValueLines, FitATerminalAndDoNotMove) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::value_picture_test

@@ -13,8 +13,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/env/registry.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::actor_test {
 
 TEST(Exploration, EpsilonGoesInAStraightLineAndStaysThere) {
   const ExplorationOptions options{.epsilon_start = 1, .epsilon_end = .1, .epsilon_steps = 90};
@@ -212,5 +211,4 @@ TEST_F(ActorTest, ValuesOfAnotherNumberAreAMistake) {
   EXPECT_THROW(actor.Choose(std::vector<float>(5), 0, random), std::logic_error);
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::actor_test

@@ -9,8 +9,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/nn/plan.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::agent_options_test {
 
 AgentOptions WithMixer(MixerKind mixer) {
   AgentOptions options;
@@ -205,5 +204,4 @@ TEST(AgentNetworks, OwnLayersThatDoNotFitAreBadInputThatNamesTheKey) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::agent_options_test

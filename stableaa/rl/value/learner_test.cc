@@ -23,8 +23,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/nn/loss.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::learner_test {
 
 namespace fs = std::filesystem;
 
@@ -815,5 +814,4 @@ TEST(Learner, EstimatesItsMemoryByItsParts) {
   EXPECT_GT(Learner::EstimateBytes(options, plan), std::uint64_t{3} * 4'000'000 * (kActions + 1));
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::learner_test

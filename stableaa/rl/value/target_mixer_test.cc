@@ -16,8 +16,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::target_mixer_test {
 
 using Column = std::vector<long double>;
 using Columns = std::vector<Column>;
@@ -683,5 +682,4 @@ TEST(Mixing, RefusesWhatCannotBeOne) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::target_mixer_test

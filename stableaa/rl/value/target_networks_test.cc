@@ -15,8 +15,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/nn/plan.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::target_networks_test {
 
 constexpr int kInputs = 6;
 
@@ -372,5 +371,4 @@ TEST(TargetNetworks, OfFramesAnswerWithTheSameBitsInBatchesOfAnySize) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::target_networks_test

@@ -8,8 +8,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/train_benchmark.h"
 
-namespace stableaa {
-namespace {
+namespace stableaa::update_benchmark_test {
 
 RunOptions Options(const std::string& preset, const std::string& env) {
   RunOptions options;
@@ -78,5 +77,4 @@ TEST(BenchTrain, TheLoopItselfTakesAtMostFivePercent) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::update_benchmark_test
