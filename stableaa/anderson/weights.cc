@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stableaa/anderson/scale.h"
+#include "stableaa/anderson/triangle.h"
 #include "stableaa/core/concat.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/option_table.h"
@@ -346,11 +347,14 @@ const MixingWeights& WeightSolver::Solve(std::span<const std::span<const double>
                      .scale = scale})) {
     return w.result;
   }
-  const Eigen::HouseholderQR<Eigen::Ref<Matrix>> qr(w.columns);
+  internal::FactorizeInPlace({.data = w.columns.data(),
+                              .rows = rows,
+                              .columns = last + 1,
+                              .stride = w.columns.outerStride()});
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> triangle;
   triangle.setZero(last + 1, last + 1);
   const Eigen::Index top = std::min(rows, last + 1);
-  triangle.topRows(top) = qr.matrixQR().topRows(top).triangularView<Eigen::Upper>();
+  triangle.topRows(top) = w.columns.topRows(top).triangularView<Eigen::Upper>();
   SolveTriangle({.differences = static_cast<int>(m),
                  .triangle = {triangle.data(), (m + 1) * (m + 1)},
                  .iterates_squared = iterates_squared,

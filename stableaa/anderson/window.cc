@@ -1,7 +1,6 @@
 #include "stableaa/anderson/window.h"
 
 #include <Eigen/Core>
-#include <Eigen/QR>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -14,6 +13,7 @@
 #include <type_traits>
 
 #include "stableaa/anderson/scale.h"
+#include "stableaa/anderson/triangle.h"
 #include "stableaa/anderson/window_kernels.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/concat.h"
@@ -34,7 +34,8 @@ std::size_t ChunkCount(std::size_t n, std::size_t size) { return (n + size - 1) 
 // QR of `rows` (k extra rows on top hold the R so far), leaving the new R on top.
 void FoldIntoTriangle(Eigen::Ref<Eigen::MatrixXd> rows) {
   const Eigen::Index k = rows.cols();
-  const Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> qr(rows);
+  internal::FactorizeInPlace(
+      {.data = rows.data(), .rows = rows.rows(), .columns = k, .stride = rows.outerStride()});
   rows.topRows(k).triangularView<Eigen::StrictlyLower>().setZero();
 }
 
