@@ -18,8 +18,6 @@ macro(stableaa_outside target)
 endmacro()
 
 stableaa_outside(fmt::fmt FIND fmt REQUIRES fmt)
-# By name: its module would define macros that change a user's own spdlog.
-stableaa_outside(spdlog::spdlog FIND spdlog LIBS spdlog)
 stableaa_outside(ZLIB::ZLIB FIND ZLIB REQUIRES zlib)
 # The names rather than -fopenmp, which would choose the runtime by the user's compiler.
 stableaa_outside(OpenMP::OpenMP_CXX FIND "OpenMP COMPONENTS CXX" LIBS ${OpenMP_CXX_LIB_NAMES})
