@@ -35,7 +35,7 @@ int Fail(int exit_code, const std::string& message) {
   const std::string line = fmt::format("stableaa: error: {}\n", Shorten(message, kMaxMessage));
   std::fputs(line.c_str(), stderr);
   // A sweep waits for it.
-  if (const char* file = std::getenv(kErrorFileVariable.data())) WriteRunError(file, message);
+  if (const char* file = std::getenv(kErrorFileVariable)) WriteRunError(file, message);
   return exit_code;
 }
 

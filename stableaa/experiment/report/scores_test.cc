@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "stableaa/experiment/report/page.h"
 #include "stableaa/experiment/report/parts.h"
 #include "stableaa/experiment/report/report_parts_test.h"
 #include "stableaa/experiment/report/written_runs_test.h"

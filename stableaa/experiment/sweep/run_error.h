@@ -12,7 +12,7 @@
 
 namespace stableaa {
 
-inline constexpr std::string_view kErrorFileVariable = "STABLEAA_ERROR_FILE";
+inline constexpr char kErrorFileVariable[] = "STABLEAA_ERROR_FILE";
 
 // Replaces what is there, a former error or anything else, by an empty file. Reserves room for an
 // error, so that the process can still write that the disk is full. WorkFailed if it cannot.

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "stableaa/base/files/descriptor.h"
-#include "stableaa/base/text/plain_text.h"
 #include "stableaa/rl/run/run_results_test.h"
 #include "stableaa/testing/message.h"
 
