@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@
 #include "stableaa/base/text/nearest_name.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
+#include "stableaa/experiment/sweep/run_error.h"
 
 namespace stableaa {
 namespace {
@@ -32,6 +34,8 @@ int Fail(int exit_code, const std::string& message) {
   std::fflush(stdout);
   const std::string line = fmt::format("stableaa: error: {}\n", Shorten(message, kMaxMessage));
   std::fputs(line.c_str(), stderr);
+  // A sweep waits for it.
+  if (const char* file = std::getenv(kErrorFileVariable)) WriteRunError(file, message);
   return exit_code;
 }
 
