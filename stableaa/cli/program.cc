@@ -21,6 +21,7 @@
 #include "stableaa/base/text/nearest_name.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
+#include "stableaa/env/registry.h"
 
 namespace stableaa {
 namespace {
@@ -159,6 +160,8 @@ int RunProgram(int argc, char** argv) {
       return Fail(1, SystemError("cannot write the output", errno).what());
     }
     return exit_code;
+  } catch (const UnknownEnvironment& error) {
+    return Fail(2, fmt::format("{} ('stableaa env list' shows all)", error.what()));
   } catch (const Error& error) {
     return Fail(error.exit_code(), error.what());
   } catch (const std::system_error& error) {
