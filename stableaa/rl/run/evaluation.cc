@@ -11,7 +11,7 @@
 namespace stableaa {
 namespace {
 
-// What the next step will make of the environment's views is gone; this keeps them.
+// Observations and frames that were acted on: a step overwrites the environment's views.
 class Before {
  public:
   void Keep(const Environment& environment) {
