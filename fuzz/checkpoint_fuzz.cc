@@ -106,7 +106,7 @@ class SmallRun {
     trainer_->Run({.stop = [&] { return trainer_->step() >= kStops; }});
     state_.payload = ReadState();
     const CheckpointFields fields(state_.payload, ShapeOfCheckpoint(options, kReplaySize / 8));
-    // Of a tensor's weights, which are most of it and may have any size, two are enough.
+    // Two weights of a tensor are enough: they are most of the state, and may have any size.
     std::ranges::copy_if(fields.all(), std::back_inserter(state_.fields), [](const auto& field) {
       const std::size_t element = field.name.find("][");
       return element == std::string::npos || std::stoi(field.name.substr(element + 2)) < 2;

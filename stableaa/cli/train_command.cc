@@ -68,7 +68,7 @@ class NewRun {
   void WarnOfIdleKeys(const Plan& network) const {
     std::vector<IdleKey> idle = IdleKeys(settings_.run);
     const bool is_known = std::ranges::find(idle, "network.hidden", &IdleKey::key) != idle.end();
-    // Of Gymnasium's environments only a look at the observations tells.
+    // Whether Gymnasium's environments show pictures, only their observations tell.
     if (!network.spec.input.is_vector() && !is_known) {
       idle.push_back({"network.hidden", fmt::format("{} shows pictures", options().train.env)});
     }

@@ -392,7 +392,7 @@ TEST_F(FullCheckpointTest, AnyNumberInAnyFieldIsRefusedOrDoesNoHarm) {
     const StoppedRun run(folder_ / name, options);
     int accepted = 0, refused = 0;
     for (const CheckpointField& field : run.fields().all()) {
-      // Of a tensor's weights, which are most of it, the first few are enough.
+      // The first few weights of a tensor are enough; they are most of the state.
       const std::size_t element = field.name.find("][");
       if (element != std::string::npos && std::stoi(field.name.substr(element + 2)) > 1) continue;
       const std::uint64_t former = run.Get(field.name);

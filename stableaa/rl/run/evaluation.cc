@@ -25,7 +25,7 @@ class Before {
     }
   }
 
-  // Of environment i.
+  // What environment i showed.
   Observations Row(std::size_t i, std::size_t size) const {
     if (bytes_.empty()) return {.floats = std::span(floats_).subspan(i * size, size)};
     return {.bytes = std::span(bytes_).subspan(i * size, size)};

@@ -63,7 +63,7 @@ class Evaluator {
   std::unique_ptr<Environment> environment_;  // made when first needed
   std::int64_t evaluated_step_ = 0;
   std::optional<EvaluationResult> result_;
-  std::optional<double> last_return_;  // for those who watch
+  std::optional<double> last_return_;  // for progress reports
   double best_return_, end_return_;
 };
 

@@ -50,7 +50,7 @@ void RequireUnused(const fs::path& name) {
 void RequireRegularFiles(const RunDirectory& directory) {
   std::vector<fs::path> files = {directory.config(), directory.path() / "diverged.npz"};
   for (const fs::path& folder : {directory.weights(), directory.checkpoint()}) {
-    std::error_code error;  // a folder that is missing is told of where it is read
+    std::error_code error;  // a missing folder is reported where it is read
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
       files.push_back(entry.path());
     }

@@ -208,8 +208,8 @@ TEST(LoadPreset, ThePresetWinsOverTheFamilyAndLaterSourcesOverBoth) {
   std::set<std::string> origins;
   for (const ConfigKey& key : config.Keys())
     origins.insert(key.origin.substr(0, key.origin.find(':')));
-  EXPECT_EQ(origins, (std::set<std::string>{"--env", "--preset", "--set", "default",
-                                            "family classic", "mine.toml", "preset dqn"}));
+  EXPECT_EQ(origins, (std::set<std::string>{"--set", "default", "environment", "family classic",
+                                            "mine.toml", "preset dqn"}));
 }
 
 TEST(LoadPreset, SuggestsWhatWasProbablyMeant) {

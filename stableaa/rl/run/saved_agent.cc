@@ -56,7 +56,7 @@ fs::path FindWeights(const SavedAgentSource& source) {
   return WeightsOfRun(source);
 }
 
-// Of a file of weights: as asked for, or as `train` has noted there.
+// For a file of weights: as asked for, or as training has noted there.
 std::string EnvironmentOfFile(const SavedAgentSource& source, const WeightsMetadata& metadata) {
   if (source.env) return *source.env;
   if (const auto noted = metadata.find("stableaa.env"); noted != metadata.end()) {

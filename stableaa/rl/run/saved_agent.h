@@ -69,11 +69,11 @@ class SavedAgent {
   // (UntrustedCode).
   explicit SavedAgent(const SavedAgentSource& source);
 
-  // Of the run, with the settings; of a file the defaults of the environment's family.
+  // The run's, or for a file alone the defaults of the environment's family; with the settings.
   const RunOptions& options() const { return options_; }
   const std::filesystem::path& weights_file() const { return weights_file_; }
-  // For people: "runs/a/weights/latest.safetensors (latest, step 20000)"; of a file alone "(step
-  // 20000)", and of one that does not tell its step the path only.
+  // For people: "runs/a/weights/latest.safetensors (latest, step 20000)"; for a file alone "(step
+  // 20000)", and only the path if it does not tell its step.
   std::string WeightsText() const;
   // The step of training that the weights are of, if they tell.
   std::optional<std::int64_t> weights_step() const;
