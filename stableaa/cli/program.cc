@@ -22,6 +22,7 @@
 #include "stableaa/base/text/nearest_name.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
+#include "stableaa/env/registry.h"
 #include "stableaa/experiment/sweep/run_error.h"
 
 namespace stableaa {
@@ -163,6 +164,8 @@ int RunProgram(int argc, char** argv) {
       return Fail(1, SystemError("cannot write the output", errno).what());
     }
     return exit_code;
+  } catch (const UnknownEnvironment& error) {
+    return Fail(2, fmt::format("{} ('stableaa env list' shows all)", error.what()));
   } catch (const Error& error) {
     return Fail(error.exit_code(), error.what());
   } catch (const std::system_error& error) {
