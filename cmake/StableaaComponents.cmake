@@ -60,13 +60,19 @@ macro(stableaa_find_packages)
     pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
   endif()
 
-  if(nn IN_LIST STABLEAA_WANTED)
+  if(nn IN_LIST STABLEAA_WANTED AND STABLEAA_ONEDNN)
+    set(required REQUIRED)
+    if(STABLEAA_ONEDNN STREQUAL "AUTO")
+      set(required "")
+    endif()
     # By hand, because its own CMake package asks for OpenCL's headers.
-    find_library(STABLEAA_DNNL_LIBRARY dnnl REQUIRED)
-    find_path(STABLEAA_DNNL_HEADERS oneapi/dnnl/dnnl.hpp REQUIRED)
-    add_library(stableaa_dnnl UNKNOWN IMPORTED)
-    set_target_properties(stableaa_dnnl PROPERTIES IMPORTED_LOCATION ${STABLEAA_DNNL_LIBRARY}
-      INTERFACE_INCLUDE_DIRECTORIES ${STABLEAA_DNNL_HEADERS})
+    find_library(STABLEAA_DNNL_LIBRARY dnnl ${required})
+    find_path(STABLEAA_DNNL_HEADERS oneapi/dnnl/dnnl.hpp ${required})
+    if(STABLEAA_DNNL_LIBRARY AND STABLEAA_DNNL_HEADERS)
+      add_library(stableaa_dnnl UNKNOWN IMPORTED)
+      set_target_properties(stableaa_dnnl PROPERTIES IMPORTED_LOCATION ${STABLEAA_DNNL_LIBRARY}
+        INTERFACE_INCLUDE_DIRECTORIES ${STABLEAA_DNNL_HEADERS})
+    endif()
   endif()
 
   if(rl IN_LIST STABLEAA_WANTED)

@@ -32,7 +32,9 @@ TEST(CommandBenchUpdate, PrintsOneJsonObjectAndNothingElse) {
   EXPECT_EQ(object["network"], "mlp-dueling");
   EXPECT_EQ(object["replay_size"], 2000);
   EXPECT_GT(object["ms_per_update"], 0);
-  EXPECT_GT(object["sgemm_gflops"], 0);
+  if (!object["sgemm_gflops"].is_null()) {  // no oneDNN
+    EXPECT_GT(object["sgemm_gflops"], 0);
+  }
 }
 
 TEST(CommandBenchUpdate, MoreMemoryThanThereIsFailsAtOnce) {

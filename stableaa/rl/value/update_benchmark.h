@@ -15,7 +15,7 @@ namespace stableaa {
 struct UpdateTiming {
   double ms_per_update = 0;
   double gflops = 0;        // of the networks' multiplications and additions only
-  double sgemm_gflops = 0;  // by the same number of threads
+  double sgemm_gflops = 0;  // by the same number of threads; NaN in a build without oneDNN
   double hit_rate = 0;      // values of target networks that were cached
   // Parts of the time.
   double sampling_share = 0, targets_share = 0, gradient_share = 0;
