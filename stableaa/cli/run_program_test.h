@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -104,6 +105,22 @@ inline std::string ExpectError(const Outcome& outcome, int exit_code) {
   return outcome.err.starts_with(start) && outcome.err.ends_with('\n')
              ? outcome.err.substr(start.size(), outcome.err.size() - start.size() - 1)
              : "";
+}
+
+// The message of the only error, which has to be the last line on stderr; others may come before.
+inline std::string ErrorOf(const Outcome& outcome, int exit_code) {
+  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+  const std::vector<std::string> lines = Lines(outcome.err);
+  const std::string start = "stableaa: error: ";
+  EXPECT_EQ(std::ranges::count_if(lines,
+                                  [&](const std::string& line) { return line.starts_with(start); }),
+            1)
+      << outcome.err;
+  if (lines.empty() || !lines.back().starts_with(start)) {
+    ADD_FAILURE() << "expected an error at the end: " << outcome.err;
+    return "";
+  }
+  return lines.back().substr(start.size());
 }
 
 inline std::string ExpectOutput(const Outcome& outcome) {
