@@ -16,7 +16,7 @@
 namespace stableaa {
 namespace {
 
-// As if nothing else had set any key: what the run has is not the user's doing here.
+// Looks only at these settings: the run's other values are not the user's doing here.
 void WarnOfIdleSettings(const std::vector<std::string>& settings, const std::string& env) {
   RunOptions options;
   Config config;

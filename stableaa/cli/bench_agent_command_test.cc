@@ -1,18 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "stableaa/cli/run_program_test.h"
 
 namespace stableaa::bench_agent_command_test {
-
-std::set<std::string> Fields(const nlohmann::json& object) {
-  std::set<std::string> names;
-  for (const auto& [name, value] : object.items()) names.insert(name);
-  return names;
-}
 
 nlohmann::json OneObject(const Outcome& outcome) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
