@@ -25,7 +25,7 @@
 namespace stableaa {
 
 struct EstimateOptions {
-  TrainCommand train = {};  // as of the sweep
+  TrainingCommand train = {};  // as of the sweep
   int jobs = 1;
   double seconds = 2.5;          // of learning, for each variant
   double patience_seconds = 30;  // for the first update; Python takes its time

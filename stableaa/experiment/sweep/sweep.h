@@ -48,7 +48,7 @@ namespace stableaa {
 
 struct SweepOptions {
   // The command that trains one run; only Run needs it.
-  TrainCommand train = {};
+  TrainingCommand train = {};
   std::filesystem::path out;
   // What messages call `out`: "choose another directory".
   std::string out_name = "directory";

@@ -15,7 +15,7 @@
 
 namespace stableaa {
 
-TrainingProcess::TrainingProcess(const TrainCommand& command, const TrainTask& task, Files files)
+TrainingProcess::TrainingProcess(const TrainingCommand& command, const TrainTask& task, Files files)
     : files_(std::move(files)) {
   std::vector<std::string> words = command ? command(task) : std::vector<std::string>();
   if (words.empty()) throw BadInput("expected a command that trains a run, found none");

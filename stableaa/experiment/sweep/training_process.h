@@ -32,7 +32,7 @@ struct TrainTask {
 // - should end likewise when the process that started it ends;
 // - writes why it fails to the file that STABLEAA_ERROR_FILE names (run_error.h) and ends with
 //   another exit code.
-using TrainCommand = std::function<std::vector<std::string>(const TrainTask&)>;
+using TrainingCommand = std::function<std::vector<std::string>(const TrainTask&)>;
 
 class TrainingProcess {
  public:
@@ -42,7 +42,7 @@ class TrainingProcess {
   };
 
   // BadInput for a command without a program, WorkFailed if it cannot be started.
-  TrainingProcess(const TrainCommand& command, const TrainTask& task, Files files);
+  TrainingProcess(const TrainingCommand& command, const TrainTask& task, Files files);
 
   bool HasEnded() { return process_->Wait(0); }
   // Readable, for poll(), once it has.
