@@ -47,13 +47,13 @@ class SweepTest : public ::testing::Test {
     for (std::size_t i = 0; i < 2; ++i) Train(i, folder_ / "trained" / suite_.runs[i].name);
   }
   // $1 is the run's directory, $NAME its name.
-  TrainCommand Shell(const std::string& script) const {
+  TrainingCommand Shell(const std::string& script) const {
     return [this, script](const TrainTask& task) -> std::vector<std::string> {
       tasks_[task.run.filename().string()] = task;
       return {"/bin/sh", "-c", "NAME=$(basename \"$1\"); " + script, "sh", task.run.string()};
     };
   }
-  TrainCommand CopyOfTrained(const std::string& before = "") const {
+  TrainingCommand CopyOfTrained(const std::string& before = "") const {
     return Shell(before + "cp -r '" + (folder_ / "trained").string() + "'/\"$NAME\" \"$1\"");
   }
   fs::path Out() const { return folder_ / "out"; }

@@ -19,12 +19,12 @@ namespace fs = std::filesystem;
 class TrainingProcessTest : public ::testing::Test {
  protected:
   // With the run's directory as $1.
-  static TrainCommand Shell(const std::string& script) {
+  static TrainingCommand Shell(const std::string& script) {
     return [script](const TrainTask& task) -> std::vector<std::string> {
       return {"/bin/sh", "-c", script, "sh", task.run.string()};
     };
   }
-  TrainingProcess Start(const TrainCommand& command) const {
+  TrainingProcess Start(const TrainingCommand& command) const {
     return {command, {.run = folder_ / "run"}, files_};
   }
   static bool Until(const std::function<bool()>& holds) {
