@@ -8,11 +8,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "stableaa/cli/run_program_test.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::mdp_command_test {
 
@@ -20,13 +20,6 @@ using Json = nlohmann::json;
 
 class CommandMdp : public testing::Test {
  protected:
-  CommandMdp() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "mdp_test.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
-    directory_ = pattern;
-  }
-  ~CommandMdp() override { std::filesystem::remove_all(directory_); }
-
   std::string Path(const std::string& name) const { return directory_ / name; }
 
   std::string Content(const std::string& name) const {
@@ -52,7 +45,7 @@ class CommandMdp : public testing::Test {
     return message;
   }
 
-  std::filesystem::path directory_;
+  const TemporaryFolder directory_;
 };
 
 // ---- generate ----

@@ -21,7 +21,7 @@
 //   last `*`), two and a row, one and a matrix. A row's reward is the mean over next states and, if
 //   rewards differ by observation, over the observations that O gives.
 // - `values: cost` means that the smallest sum is the best: rewards are the negated costs, so that
-//   solving without --minimize does what the file asks for, with values of the opposite sign.
+//   solving without `minimize` does what the file asks for, with values of the opposite sign.
 // - Observations, `start` and names are checked, then `dropped`.
 //
 // Short statements can describe large models: identity, * and uniform rows are kept as statements
