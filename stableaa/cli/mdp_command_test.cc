@@ -41,7 +41,7 @@ class CommandMdp : public testing::Test {
   std::string Refused(Arguments arguments, int exit_code = 2) const {
     arguments.insert(arguments.begin(), "mdp");
     const std::string message = ExpectError(Stableaa(arguments), exit_code);
-    EXPECT_TRUE(std::filesystem::is_empty(directory_)) << message;
+    EXPECT_TRUE(std::filesystem::is_empty(directory_.path())) << message;
     return message;
   }
 
@@ -137,7 +137,7 @@ TEST_F(CommandMdp, AModelThatDoesNotFitIsRefusedAtOnce) {
                                     "--actions", "1000", "-o", Path("x.bin")});
   EXPECT_NE(ExpectError(outcome, 1).find("memory"), std::string::npos);
   EXPECT_LT(outcome.seconds, 5);
-  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
 // ---- convert ----
