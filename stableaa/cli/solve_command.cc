@@ -54,7 +54,7 @@ struct SolveFlags {
   std::map<std::string, std::optional<std::string>> choices;
   std::map<std::string, bool> switches;
   int threads = 1;
-  // Of the accelerator.
+  // For the accelerator.
   std::optional<int> memory;
   std::optional<std::string> weights;
   std::optional<double> eta, damping;
@@ -184,7 +184,7 @@ std::vector<FlagAndPath> OutputPaths(const SolveFlags& flags) {
 void CheckOutputPaths(const SolveFlags& flags) {
   CheckEnding(flags.plot, "--plot", ".svg");
   std::vector<FlagAndPath> taken = {{"the model", flags.model}};
-  // Of PRISM's files the model is only one.
+  // PRISM has several files for one model.
   for (const char* const ending : {".srew", ".trew", ".sta", ".lab"}) {
     taken.emplace_back("a file of the model",
                        std::filesystem::path(flags.model).replace_extension(ending).string());
@@ -426,7 +426,8 @@ Result SolveShowingProgress(const SolveFlags& flags, const Request& request, con
       .by_itself = true};
   std::optional<SolveProgress> course;
   std::optional<Progress> clock;
-  // Some methods prove bounds on the way only for those who watch, which takes time, nothing else.
+  // Some methods prove bounds on the way only if there is an on_step. It costs time and changes
+  // nothing else.
   if (recording.wanted() || IsOnTerminal(display)) {
     course.emplace(display, discount, request.options.tolerance);
     options.on_step = [&](const SolveStep& step) {
@@ -470,7 +471,7 @@ void RunSolve(const SolveFlags& flags) {
 
 // ---- Help ----
 
-// A number above this would not be exact.
+// Larger whole numbers are not exact as doubles.
 constexpr std::uint64_t kMostExactWhole = std::uint64_t{1} << 53;
 
 void AddOptionFlag(CLI::App& solve, const SolveOption& option, SolveFlags& flags) {

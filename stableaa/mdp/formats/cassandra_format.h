@@ -50,8 +50,8 @@ namespace stableaa {
 
 LoadedModel ReadCassandraModel(const std::filesystem::path& path);
 
-// Holds all of what it accepts: returns an empty list. By the ending of `path`, in any case, an MDP
-// or a POMDP.
+// Loses nothing that it accepts: returns an empty list. An MDP or a POMDP, by the ending of `path`,
+// in any case.
 std::vector<std::string> WriteCassandraModel(const Model& model, const std::filesystem::path& path);
 
 // Transitions (and rows) that a file may describe beyond what its length can hold.

@@ -162,7 +162,7 @@ void SetDefault(GeneratorOptions& options, const GeneratorField& field, double v
                              options.label(field.name), Listed(labels)));
 }
 
-// `states` and what it stands for exclude each other; what is left out then gets no default.
+// `states` and the sizes that it stands for exclude each other; with `states` they get no default.
 bool SizeFollowsFromStates(const GeneratorOptions& options, const GeneratorKind& kind) {
   const auto states =
       std::ranges::find(kind.options, std::string_view("states"), &GeneratorOption::name);
@@ -264,7 +264,7 @@ void CheckSize(const GeneratorOptions& options, const ModelSize& size) {
 
 ModelBuilder BuilderFor(const GeneratorOptions& options, const ModelSize& size) {
   CheckSize(options, size);
-  // The options are checked, so that no row can be wrong.
+  // The options are checked: no row can be wrong.
   ModelBuilder builder([kind = options.kind] { return kind; });
   builder.Reserve(size.states, size.rows, size.transitions);
   return builder;

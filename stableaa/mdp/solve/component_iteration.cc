@@ -35,15 +35,14 @@ constexpr double kMostLeft = 0.5;
 constexpr double kMostLeftInLarge = 0.9;
 constexpr double kSettled = 0.01;  // share of the states that still change their action
 
-// Bounds on the way, for those who watch: once per so many passes.
+// on_step gets bounds once per so many passes.
 constexpr double kPassesBetweenBounds = 25;
 
 // The part of the tolerance that a component's residual may use up.
 constexpr double kShare = 0.45;
 
-// How exactly a Krylov method solves. Values that are not exact can lead in a circle of policies:
-// after a few improvements without a smaller change than ever before it becomes ten times more
-// exact.
+// How exactly a Krylov method solves. Inexact values can make policies go in circles: after a few
+// improvements without a new smallest change it has to be ten times more exact.
 class KrylovAccuracy {
  public:
   double relative() const { return relative_; }
@@ -75,8 +74,8 @@ class PassPace {
     ++improvements_;
   }
 
-  // Too slow when it takes too many passes to make the change ten times smaller. Fewer are too many
-  // once the policy has settled: then a Krylov method is sure not to be lost on the next policy.
+  // Slow when it takes too many passes to make the change ten times smaller. The limit is lower
+  // once the policy has settled: then the work of a Krylov method is unlikely to be wasted.
   bool IsSlow(bool settled) const {
     constexpr double kMostPassesPerDecade = 60;
     constexpr double kMostPassesPerDecadeSettled = 25;
@@ -189,7 +188,7 @@ class ComponentSolve {
 };
 
 bool ComponentSolve::Run() {
-  double small = goal_;  // the change from which on the residual is looked at
+  double small = goal_;  // changes up to this make it look at the residual
   for (int step = 0;; ++step) {
     if (run_.Exhausted(share_ + 1)) return false;
     const double change = PassInTurn(step);
@@ -233,7 +232,7 @@ double ComponentSolve::Pass() {
   return change;
 }
 
-// Changes up to this may be nothing but rounding, and go on for ever.
+// Changes up to this may be nothing but rounding and never end.
 double ComponentSolve::Noise() const {
   return run_.certifier().Floor(largest_) * (1 - model_.discount);
 }

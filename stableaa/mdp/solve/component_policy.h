@@ -45,7 +45,7 @@ struct ComponentBuffers {
   std::vector<double> correction;
 };
 
-// Exact enough for what comes after: nothing but rounding is left.
+// The relative residual at which a policy's values count as exact.
 inline constexpr double kExactValues = 1e-12;
 
 // The actions that the component's states have, as a system of equations (policy_system.h), and
@@ -70,7 +70,7 @@ class ComponentPolicy {
   // get anywhere. `goal` is for the plain residual.
   bool EvaluateByKrylov(double relative, double goal);
 
-  // By LU, or where that does not fit by a Krylov method.
+  // By LU, or by a Krylov method if the factors would not fit.
   void EvaluateExactly(double goal);
 
  private:

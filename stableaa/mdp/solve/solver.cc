@@ -22,7 +22,8 @@ Model WithNegatedRewards(const Model& model) {
   return model.WithRewards(std::move(rewards));
 }
 
-// Files may have 64 bits for next states that 32 hold. The methods by components read these only.
+// A file may use 64 bits for next states that fit into 32, which is all that methods by components
+// read.
 Model WithNarrowColumns(const Model& model) {
   struct Both {
     Model rest;
@@ -40,7 +41,7 @@ Model WithNarrowColumns(const Model& model) {
 }
 
 void Negate(Solution& solution) {
-  // Not −x, which makes −0 of 0.
+  // Not −x, which turns 0 into −0.
   for (double& value : solution.values) value = 0 - value;
   std::swap(solution.lower, solution.upper);
   solution.lower = 0 - solution.lower;

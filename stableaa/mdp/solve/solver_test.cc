@@ -36,7 +36,7 @@ TEST(FullSolver, AllMethodsAgreeWithEliminationOnAThousandModels) {
       const std::string what = variant.name + ", seed " + std::to_string(seed);
       const Solution solution = Solve(model, options);
       ExpectHonest(model, solution, truth, what);
-      // Of the two ways to end, rounding only where it really is in the way.
+      // It may end by rounding only where rounding is really in the way.
       if (solution.converged()) {
         EXPECT_LE(solution.error, options.tolerance) << what;
       } else {
