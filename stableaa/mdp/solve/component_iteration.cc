@@ -69,7 +69,7 @@ class PassPace {
  public:
   // `passes` over the component so far, in full ones.
   void AddImprovement(double passes, double change) {
-    std::ranges::rotate(last_, last_.begin() + 1);
+    std::rotate(last_.begin(), last_.begin() + 1, last_.end());
     last_.back() = {passes, change};
     ++improvements_;
   }
