@@ -23,6 +23,7 @@
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/model_reading.h"
+#include "stableaa/cli/option_flag.h"
 #include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/core/error.h"
@@ -60,7 +61,7 @@ double ParseNumber(const std::string& flag, const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) {
-    throw BadInput(fmt::format("--{}: expected a number, found '{}'", flag, Shorten(text)));
+    throw BadInput(fmt::format("{}: expected a number, found '{}'", flag, Shorten(text)));
   }
   return number;
 }
@@ -70,8 +71,8 @@ std::uint64_t ParseWhole(const std::string& flag, const std::string& text) {
   const std::optional<WholeNumber> number = ReadWholeNumber(text);
   const auto within = [](auto value) { return std::in_range<std::uint64_t>(value); };
   if (!number || !std::visit(within, *number)) {
-    throw BadInput(fmt::format("--{}: expected a whole number of at least 0, found '{}'", flag,
-                               Shorten(text)));
+    throw BadInput(
+        fmt::format("{}: expected a whole number of at least 0, found '{}'", flag, Shorten(text)));
   }
   return std::visit([](auto value) { return static_cast<std::uint64_t>(value); }, *number);
 }
@@ -85,10 +86,10 @@ std::string KindNames() {
 }
 
 // "grid, maze", the kinds that have the option.
-std::string KindsWith(std::string_view flag) {
+std::string KindsWith(std::string_view option) {
   std::vector<std::string> names;
   for (const GeneratorKind& kind : GeneratorKinds()) {
-    if (std::ranges::find(kind.options, flag, &GeneratorOption::flag) != kind.options.end()) {
+    if (std::ranges::find(kind.options, option, &GeneratorOption::name) != kind.options.end()) {
       names.emplace_back(kind.name);
     }
   }
@@ -103,8 +104,8 @@ std::string KindsForHelp() {
     for (const GeneratorOption& option : kind.options) {
       const std::string value =
           option.default_value ? fmt::format("{}, ", *option.default_value) : "";
-      text += fmt::format("    --{:<13} {} [{}{} to {}]\n", option.flag, option.meaning, value,
-                          option.least, option.most);
+      text += fmt::format("    {:<15} {} [{}{} to {}]\n", FlagOf(option.name), option.meaning,
+                          value, option.least, option.most);
     }
   }
   return text;
@@ -112,10 +113,10 @@ std::string KindsForHelp() {
 
 void AddGeneratorFlags(CLI::App& command, GeneratorOptions& options) {
   for (const GeneratorField& field : GeneratorFields()) {
-    const std::string flag(field.flag);
+    const std::string flag = FlagOf(field.name);
     command
         .add_option_function<std::string>(
-            fmt::format("--{}", flag),
+            flag,
             [&options, &field, flag](const std::string& text) {
               if (field.integer != nullptr) {
                 options.*field.integer = ParseWhole(flag, text);
@@ -123,7 +124,7 @@ void AddGeneratorFlags(CLI::App& command, GeneratorOptions& options) {
                 options.*field.real = ParseNumber(flag, text);
               }
             },
-            fmt::format("for {}", KindsWith(field.flag)))
+            fmt::format("for {}", KindsWith(field.name)))
         ->type_name(field.integer != nullptr ? "N" : "X");
   }
 }
@@ -134,10 +135,15 @@ Model GenerateShowingProgress(const GeneratorOptions& options) {
   return GenerateModel(options);
 }
 
+// What could not be written. A discount can be given again.
 std::vector<std::string> WriteShowingProgress(const Model& model, const std::string& path) {
   const Progress progress(
       {.label = fmt::format("writing {}", Shorten(path)), .unit = "", .by_itself = true});
-  return WriteModel(model, path);
+  std::vector<std::string> dropped = WriteModel(model, path);
+  for (std::string& item : dropped) {
+    if (item.starts_with("the discount ")) item += " (pass --discount when reading it)";
+  }
+  return dropped;
 }
 
 void RunGenerate(const GenerateFlags& flags) {
@@ -169,6 +175,7 @@ void RunGenerate(const GenerateFlags& flags) {
 
 void AddGenerate(CLI::App& mdp) {
   auto flags = std::make_shared<GenerateFlags>();
+  flags->options.label = FlagOf;
   CLI::App* generate = mdp.add_subcommand("generate", "Make a model of a given kind and size");
   generate->add_option("KIND", flags->options.kind, "What kind of model")
       ->required()

@@ -8,11 +8,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "stableaa/cli/run_program_test.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::mdp_command_test {
 
@@ -20,13 +20,6 @@ using Json = nlohmann::json;
 
 class CommandMdp : public testing::Test {
  protected:
-  CommandMdp() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "mdp_test.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
-    directory_ = pattern;
-  }
-  ~CommandMdp() override { std::filesystem::remove_all(directory_); }
-
   std::string Path(const std::string& name) const { return directory_ / name; }
 
   std::string Content(const std::string& name) const {
@@ -48,11 +41,11 @@ class CommandMdp : public testing::Test {
   std::string Refused(Arguments arguments, int exit_code = 2) const {
     arguments.insert(arguments.begin(), "mdp");
     const std::string message = ExpectError(Stableaa(arguments), exit_code);
-    EXPECT_TRUE(std::filesystem::is_empty(directory_)) << message;
+    EXPECT_TRUE(std::filesystem::is_empty(directory_.path())) << message;
     return message;
   }
 
-  std::filesystem::path directory_;
+  const TemporaryFolder directory_;
 };
 
 // ---- generate ----
@@ -144,7 +137,7 @@ TEST_F(CommandMdp, AModelThatDoesNotFitIsRefusedAtOnce) {
                                     "--actions", "1000", "-o", Path("x.bin")});
   EXPECT_NE(ExpectError(outcome, 1).find("memory"), std::string::npos);
   EXPECT_LT(outcome.seconds, 5);
-  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
 // ---- convert ----

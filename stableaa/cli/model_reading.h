@@ -1,4 +1,4 @@
-// Reads model files for commands, so that a large one does not look like a program that hangs.
+// Reads model files for commands and shows progress: a large one takes a while.
 #ifndef STABLEAA_CLI_MODEL_READING_H_
 #define STABLEAA_CLI_MODEL_READING_H_
 
@@ -13,7 +13,7 @@ struct ReadingResult {
   double seconds = 0;
 };
 
-// ReadModel, with the time it takes on the terminal meanwhile.
+// ReadModel; the terminal shows how long it has been taking.
 ReadingResult ReadModelShowingProgress(const std::string& path, int threads);
 
 // "grid.drn: 70 states, 280 rows, 812 transitions".

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <initializer_list>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,8 +15,11 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "stableaa/anderson/accelerator.h"
+#include "stableaa/anderson/window.h"
 #include "stableaa/base/config/config.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/process/interrupt.h"
@@ -27,6 +30,7 @@
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/model_reading.h"
+#include "stableaa/cli/option_flag.h"
 #include "stableaa/cli/print_plain.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/cli/settings.h"
@@ -45,21 +49,17 @@ using Json = nlohmann::ordered_json;
 
 struct SolveFlags {
   std::string model;
-  std::optional<double> discount, tolerance;
-  std::string method = "auto";
-  bool anderson = false;
+  // By the names of DescribeSolveOptions().
+  std::map<std::string, std::optional<double>> numbers;
+  std::map<std::string, std::optional<std::string>> choices;
+  std::map<std::string, bool> switches;
+  int threads = 1;
+  // For the accelerator.
   std::optional<int> memory;
   std::optional<std::string> weights;
   std::optional<double> eta, damping;
   std::vector<std::string> overrides;  // --set
-  std::string backup = "max";
-  std::optional<double> omega;
-  std::optional<std::string> order, inner, preconditioner;
-  std::optional<int> evaluation_sweeps;
-  bool minimize = false;
   std::optional<std::string> evaluate;
-  int threads = 1;
-  std::optional<double> max_seconds, max_iterations;
   std::optional<std::string> values, policy, bounds, trace, plot;
   bool append = false;
   bool json = false;
@@ -67,53 +67,14 @@ struct SolveFlags {
 
 // ---- From flags to options ----
 
-// The value of an enumeration by the name that Name() gives it.
-template <typename Enum, typename NameOf>
-Enum Parse(std::string_view flag, const std::string& text, std::initializer_list<Enum> choices,
-           const NameOf& name_of) {
-  std::vector<std::string> names;
+std::size_t IndexOf(const std::string& text, const std::vector<std::string>& names,
+                    const std::string& flag) {
+  const auto found = std::ranges::find(names, text);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   std::string list;
-  for (const Enum choice : choices) {
-    if (name_of(choice) == text) return choice;
-    names.emplace_back(name_of(choice));
-    list += fmt::format("{}{}", list.empty() ? "" : ", ", name_of(choice));
-  }
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   throw BadInput(fmt::format("{}: expected one of {}, found '{}'{}", flag, list, Shorten(text),
                              DidYouMean(text, names)));
-}
-
-template <typename Enum>
-Enum Parse(std::string_view flag, const std::string& text, std::initializer_list<Enum> choices) {
-  return Parse(flag, text, choices, [](Enum choice) { return Name(choice); });
-}
-
-SolveMethod ParseMethod(const std::string& text) {
-  using enum SolveMethod;
-  return Parse("--method", text, {kAuto, kVi, kGs, kJacobi, kPi, kMpi, kIpi});
-}
-
-Backup ParseOperator(const SolveFlags& flags) {
-  using enum BackupKind;
-  Backup backup;
-  backup.kind = Parse("--operator", flags.backup, {kMax, kMellowmax, kBoltzmann, kDynamicBoltzmann},
-                      BackupName);
-  if (flags.omega && backup.kind == kMax) {
-    throw BadInput("--omega: needs --operator mellowmax, boltzmann or dynamic-boltzmann");
-  }
-  backup.omega = flags.omega.value_or(backup.omega);
-  return backup;
-}
-
-// A flag that would change nothing is an error.
-void CheckUse(bool given, std::string_view flag, SolveMethod method,
-              std::initializer_list<SolveMethod> users) {
-  if (!given || std::ranges::find(users, method) != users.end()) return;
-  std::string names;
-  for (const SolveMethod user : users) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", Name(user));
-  }
-  throw BadInput(
-      fmt::format("{}: --method {} does not use it; these do: {}", flag, Name(method), names));
 }
 
 void CheckNeeds(const SolveFlags& flags) {
@@ -123,7 +84,9 @@ void CheckNeeds(const SolveFlags& flags) {
                                                            {flags.damping.has_value(), "--damping"},
                                                            {!flags.overrides.empty(), "--set"}};
   for (const auto& [given, flag] : accelerator) {
-    if (given && !flags.anderson) throw BadInput(fmt::format("{}: needs --anderson", flag));
+    if (given && !flags.switches.at("anderson")) {
+      throw BadInput(fmt::format("{}: needs --anderson", flag));
+    }
   }
   if (flags.append && !flags.trace && !flags.plot) {
     throw BadInput("--append: needs --trace or --plot, the files to add to");
@@ -151,58 +114,52 @@ AcceleratorOptions ParseAccelerator(const SolveFlags& flags) {
   return options;
 }
 
-// What the user asked for, and with auto what that settles: only vi has other operators than max,
-// and of the methods that can be accelerated it is the plain one.
+// What the user asked for.
 struct Request {
   SolveMethod method = SolveMethod::kAuto;
-  SolveOptions options;
-  std::string choice;
+  SolveOptions options;            // its method may be another: see SettleAuto
+  std::string choice;              // why
+  std::vector<std::string> given;  // names of the options that flags set
+
+  bool Has(std::string_view option) const {
+    return std::ranges::find(given, option) != given.end();
+  }
 };
+
+// Sets the option if its flag was given. Returns whether it was.
+bool Take(const SolveFlags& flags, const SolveOption& option, SolveOptions& options) {
+  if (const auto* const number = std::get_if<SolveOption::Number>(&option.value)) {
+    const auto flag = flags.numbers.find(option.name);
+    if (flag == flags.numbers.end() || !flag->second) return false;
+    number->set(options, *flag->second);
+    return true;
+  }
+  if (const auto* const choice = std::get_if<SolveOption::Choice>(&option.value)) {
+    const std::optional<std::string>& text = flags.choices.at(option.name);
+    if (!text) return false;
+    choice->set(options, IndexOf(*text, choice->names, FlagOf(option.name)));
+    return true;
+  }
+  if (!flags.switches.at(option.name)) return false;
+  std::get<SolveOption::Switch>(option.value).turn_on(options);
+  return true;
+}
 
 Request ParseRequest(const SolveFlags& flags) {
   CheckNeeds(flags);
   Request request;
-  request.method = ParseMethod(flags.method);
   SolveOptions& options = request.options;
-  options.method = request.method;
-  options.backup = ParseOperator(flags);
-  options.anderson = flags.anderson;
-  if (flags.anderson) options.acceleration = ParseAccelerator(flags);
-  if (request.method == SolveMethod::kAuto && options.backup.kind != BackupKind::kMax) {
-    options.method = SolveMethod::kVi;
-    request.choice = fmt::format("vi: the one method for --operator {}", flags.backup);
-  } else if (request.method == SolveMethod::kAuto && flags.anderson) {
-    options.method = SolveMethod::kVi;
-    request.choice = "vi: --anderson was asked for; mpi is the other method that takes it";
-  }
-
-  using enum SolveMethod;
-  const SolveMethod method = options.method;
-  CheckUse(flags.order.has_value(), "--order", method, {kGs, kIpi, kPi, kAuto});
-  CheckUse(flags.inner.has_value(), "--inner", method, {kIpi, kAuto});
-  CheckUse(flags.preconditioner.has_value(), "--preconditioner", method, {kIpi, kAuto});
-  CheckUse(flags.evaluation_sweeps.has_value(), "--evaluation-sweeps", method, {kMpi, kGs});
-  if (flags.order) {
-    options.order = Parse("--order", *flags.order, {StateOrder::kModel, StateOrder::kBfs});
-  }
-  if (flags.inner) {
-    options.inner = Parse("--inner", *flags.inner, {InnerSolver::kBicgstab, InnerSolver::kGmres});
-  }
-  if (flags.preconditioner) {
-    options.preconditioner = Parse("--preconditioner", *flags.preconditioner,
-                                   {Preconditioner::kIlu, Preconditioner::kGaussSeidel});
-  }
-  options.evaluation_sweeps = flags.evaluation_sweeps;
-
-  if (flags.discount) CheckDiscount(*flags.discount, "--discount");
-  options.discount = flags.discount;
-  options.tolerance = flags.tolerance.value_or(options.tolerance);
-  options.minimize = flags.minimize;
   options.threads = flags.threads;
-  options.max_seconds = flags.max_seconds.value_or(options.max_seconds);
-  options.max_iterations = flags.max_iterations.value_or(options.max_iterations);
+  for (const SolveOption& option : DescribeSolveOptions()) {
+    if (Take(flags, option, options)) request.given.push_back(option.name);
+  }
+  if (options.anderson) options.acceleration = ParseAccelerator(flags);
+  request.method = options.method;
+  request.choice = SettleAuto(options, FlagOf);
+  CheckUse(options, request.given, FlagOf);
+  if (options.discount) CheckDiscount(*options.discount, "--discount");
   options.Validate();
-  if (flags.bounds && options.backup.kind == BackupKind::kBoltzmann) {
+  if (flags.bounds && !options.certified()) {
     throw BadInput("--bounds: --operator boltzmann has no certificate, so there are no bounds");
   }
   return request;
@@ -227,7 +184,7 @@ std::vector<FlagAndPath> OutputPaths(const SolveFlags& flags) {
 void CheckOutputPaths(const SolveFlags& flags) {
   CheckEnding(flags.plot, "--plot", ".svg");
   std::vector<FlagAndPath> taken = {{"the model", flags.model}};
-  // Of PRISM's files the model is only one.
+  // PRISM has several files for one model.
   for (const char* const ending : {".srew", ".trew", ".sta", ".lab"}) {
     taken.emplace_back("a file of the model",
                        std::filesystem::path(flags.model).replace_extension(ending).string());
@@ -241,11 +198,14 @@ void CheckOutputPaths(const SolveFlags& flags) {
 }
 
 // "mpi+anderson grid.drn", to tell runs in a trace or plot apart.
-std::string RunLabel(const SolveFlags& flags) {
-  std::string label = flags.method;
-  if (flags.backup != "max") label += fmt::format(" {}", flags.backup);
-  if (flags.anderson) label += "+anderson";
-  if (flags.order) label += fmt::format(" {}", *flags.order);
+std::string RunLabel(const SolveFlags& flags, const Request& request) {
+  const SolveOptions& options = request.options;
+  std::string label(Name(request.method));
+  if (options.backup.kind != BackupKind::kMax) {
+    label += fmt::format(" {}", BackupName(options.backup.kind));
+  }
+  if (options.anderson) label += "+anderson";
+  if (request.Has("order")) label += fmt::format(" {}", Name(options.order));
   const std::string name = std::filesystem::path(flags.model).filename().string();
   return fmt::format("{} {}", label, Shorten(name));
 }
@@ -271,10 +231,10 @@ FormerRuns ReadFormerRuns(const SolveFlags& flags) {
 // --trace and --plot: what happens during the solve.
 class Recording {
  public:
-  Recording(const SolveFlags& flags, double tolerance, const FormerRuns& former)
-      : tolerance_(tolerance),
+  Recording(const SolveFlags& flags, const Request& request, const FormerRuns& former)
+      : tolerance_(request.options.tolerance),
         curves_(former.curves),
-        recorder_(UnusedLabel(RunLabel(flags), former.curves)) {
+        recorder_(UnusedLabel(RunLabel(flags, request), former.curves)) {
     if (flags.trace) trace_.emplace(*flags.trace, former.trace, recorder_.label());
     if (flags.plot) plot_.emplace(*flags.plot);
   }
@@ -388,7 +348,7 @@ void PrintSummary(const SolveFlags& flags, const Request& request, const Reading
   }
   const auto [least, most] = std::ranges::minmax(s.values);
   PrintPlain("values    {:.9g} to {:.9g}, state 0: {:.9g}\n", least, most, s.values.front());
-  if (request.options.backup.kind == BackupKind::kBoltzmann) {
+  if (!request.options.certified()) {
     PrintPlain("residual  {:.3g}; boltzmann has no certificate\n", s.residual);
     return;
   }
@@ -409,16 +369,16 @@ void PrintFiles(const SolveFlags& flags) {
 }
 
 // Why the answer is not what was asked for, and what can be done.
-std::string Shortfall(const SolveFlags& flags, const Request& request, const Solution& s) {
-  const std::string reached = request.options.backup.kind == BackupKind::kBoltzmann
-                                  ? fmt::format("the residual is {:.3g}", s.residual)
-                                  : fmt::format("the certified error is {:.3g}", s.error);
-  const std::string asked = fmt::format("{}, asked for {:.3g}", reached, request.options.tolerance);
+std::string Shortfall(const SolveOptions& options, const Solution& s) {
+  const std::string reached = options.certified()
+                                  ? fmt::format("the certified error is {:.3g}", s.error)
+                                  : fmt::format("the residual is {:.3g}", s.residual);
+  const std::string asked = fmt::format("{}, asked for {:.3g}", reached, options.tolerance);
   switch (s.end) {
     case SolveEnd::kTime:
-      return fmt::format("not converged within --max-seconds {}: {}", *flags.max_seconds, asked);
+      return fmt::format("not converged within --max-seconds {}: {}", options.max_seconds, asked);
     case SolveEnd::kIterations:
-      return fmt::format("not converged within --max-iterations {}: {}", *flags.max_iterations,
+      return fmt::format("not converged within --max-iterations {}: {}", options.max_iterations,
                          asked);
     case SolveEnd::kRounding:
       return fmt::format(
@@ -435,32 +395,21 @@ std::string Shortfall(const SolveFlags& flags, const Request& request, const Sol
 // ---- The run ----
 
 // Negated on reading and again for --minimize, costs would be maximised.
-void CheckCosts(const SolveFlags& flags, const LoadedModel& loaded) {
-  if (flags.minimize && loaded.from_costs) {
+void CheckCosts(const SolveFlags& flags, const Request& request, const LoadedModel& loaded) {
+  if (request.options.minimize && loaded.from_costs) {
     throw BadInput(fmt::format(
         "--minimize: the values of {} are costs already, read as negative rewards; leave it out",
         Shorten(flags.model, 200)));
   }
 }
 
-double DiscountOf(const SolveFlags& flags, const Model& model) {
-  const std::optional<double> discount = flags.discount ? flags.discount : model.discount();
+double DiscountOf(const SolveFlags& flags, const Request& request, const Model& model) {
+  const std::optional<double> discount = DiscountFor(model, request.options);
   if (!discount) {
     throw BadInput(
         fmt::format("{}: the file has no discount; pass --discount G", Shorten(flags.model, 200)));
   }
   return *discount;
-}
-
-// The paper's penalty does not vanish at convergence (docs/anderson.md).
-void WarnOfSlowWeights(const Request& request, double discount) {
-  const WeightOptions& weights = request.options.acceleration.weights;
-  if (!request.options.anderson || weights.rule != WeightRule::kStable) return;
-  if (weights.eta < 1 - discount) return;
-  LogWarning(fmt::format(
-      "--weights stable with eta = {} and discount {}: the gain over plain iteration is at most "
-      "about 1 + (1 - discount)/eta = {:.3g}; it is full for eta up to (1 - discount)^2 = {:.2g}",
-      weights.eta, discount, 1 + (1 - discount) / weights.eta, (1 - discount) * (1 - discount)));
 }
 
 // The line on the terminal is gone when this returns.
@@ -477,7 +426,8 @@ Result SolveShowingProgress(const SolveFlags& flags, const Request& request, con
       .by_itself = true};
   std::optional<SolveProgress> course;
   std::optional<Progress> clock;
-  // Some methods prove bounds on the way only for those who watch, which takes time, nothing else.
+  // Some methods prove bounds on the way only if there is an on_step. It costs time and changes
+  // nothing else.
   if (recording.wanted() || IsOnTerminal(display)) {
     course.emplace(display, discount, request.options.tolerance);
     options.on_step = [&](const SolveStep& step) {
@@ -499,14 +449,15 @@ void RunSolve(const SolveFlags& flags) {
   CheckOutputPaths(flags);
   const FormerRuns former = ReadFormerRuns(flags);
   const ReadingResult reading = ReadModelShowingProgress(flags.model, flags.threads);
-  CheckCosts(flags, reading.loaded);
+  CheckCosts(flags, request, reading.loaded);
   const Model& model = reading.loaded.model;
-  const double discount = DiscountOf(flags, model);
-  WarnOfSlowWeights(request, discount);
+  const double discount = DiscountOf(flags, request, model);
+  const std::string warning = SlowWeightsWarning(request.options, discount, FlagOf);
+  if (!warning.empty()) LogWarning(warning);
 
   const InterruptGuard interrupt;  // the best so far is an answer, too
   SolutionFiles files({.values = flags.values, .policy = flags.policy, .bounds = flags.bounds});
-  Recording recording(flags, request.options.tolerance, former);
+  Recording recording(flags, request, former);
   const Result result = SolveShowingProgress(flags, request, model, discount, interrupt, recording);
   flags.json ? PrintJson(request, reading, result) : PrintSummary(flags, request, reading, result);
   std::fflush(stdout);
@@ -514,46 +465,42 @@ void RunSolve(const SolveFlags& flags) {
   recording.Finish();
   if (!flags.json) PrintFiles(flags);
   if (!result.solution.converged()) {
-    throw WorkFailed(Shortfall(flags, request, result.solution));
+    throw WorkFailed(Shortfall(request.options, result.solution));
   }
 }
 
 // ---- Help ----
 
-void AddMethodFlags(CLI::App& solve, SolveFlags& flags) {
-  solve.add_option("--method", flags.method, "Method (default: auto, which chooses and says why)")
-      ->type_name("auto|vi|gs|jacobi|pi|mpi|ipi");
-  solve
-      .add_option("--operator", flags.backup,
-                  "How the values of actions become that of a state; other than max with vi only "
-                  "(default: max)")
-      ->type_name("max|mellowmax|boltzmann|dynamic-boltzmann");
-  solve
-      .add_option("--omega", flags.omega,
-                  "Inverse temperature of the operator; for dynamic-boltzmann c of c*t^2 "
-                  "(default: 5)")
-      ->type_name("W >= 0");
-  solve
-      .add_option("--order", flags.order,
-                  "Order of the states in gs, ipi, pi: as numbered, or by steps to the goal "
-                  "(default: bfs)")
-      ->type_name("model|bfs");
-  solve
-      .add_option("--evaluation-sweeps", flags.evaluation_sweeps,
-                  "Most sweeps of a policy between improvements, in mpi and gs (default: 40 for "
-                  "mpi, 20 for gs)")
-      ->transform(WholeBetween(0, 1'000'000))
-      ->type_name("N in [0, 1000000]");
-  solve.add_option("--inner", flags.inner, "Krylov method of ipi and auto (default: bicgstab)")
-      ->type_name("bicgstab|gmres");
-  solve.add_option("--preconditioner", flags.preconditioner, "Of ipi and auto (default: ilu)")
-      ->type_name("ilu|gs");
+// Larger whole numbers are not exact as doubles.
+constexpr std::uint64_t kMostExactWhole = std::uint64_t{1} << 53;
+
+void AddOptionFlag(CLI::App& solve, const SolveOption& option, SolveFlags& flags) {
+  const std::string flag = FlagOf(option.name);
+  const std::string meaning =
+      option.by_default.empty()
+          ? option.meaning
+          : fmt::format("{} (default: {})", option.meaning, option.by_default);
+  const auto* const number = std::get_if<SolveOption::Number>(&option.value);
+  if (option.name == "threads") {
+    AddThreadsFlag(solve, &flags.threads, option.meaning);  // with a default of the command line
+  } else if (number != nullptr) {
+    CLI::Option* const added =
+        solve.add_option(flag, flags.numbers[option.name], meaning)->type_name(option.TypeText());
+    if (number->whole) {
+      const double most = std::min(number->range.most, static_cast<double>(kMostExactWhole));
+      added->transform(WholeBetween(static_cast<std::int64_t>(number->range.least),
+                                    static_cast<std::uint64_t>(most)));
+    }
+  } else if (std::holds_alternative<SolveOption::Choice>(option.value)) {
+    solve.add_option(flag, flags.choices[option.name], meaning)->type_name(option.TypeText());
+  } else {
+    solve.add_flag(flag, flags.switches[option.name], meaning);
+  }
 }
 
-void AddAndersonFlags(CLI::App& solve, SolveFlags& flags) {
-  solve.add_flag("--anderson", flags.anderson, "Anderson acceleration of vi (the default) or mpi");
+void AddAcceleratorFlags(CLI::App& solve, SolveFlags& flags) {
   solve.add_option("--memory", flags.memory, "Differences that it mixes (default: 5)")
-      ->transform(WholeBetween(0, 1000))
+      ->transform(WholeBetween(0, Window::kMaxMemory))
       ->type_name("M in [0, 1000]");
   solve.add_option("--weights", flags.weights, "Its penalty on the weights (default: relative)")
       ->type_name("vanilla|raa|stable|relative");
@@ -594,29 +541,16 @@ void AddSolveCommand(CLI::App& program) {
   solve->add_option("MODEL", flags->model, "Model file: .tra .drn .csv .mdp .pomdp .npz .bin")
       ->required()
       ->type_name("FILE");
-  solve
-      ->add_option("--discount", flags->discount,
-                   "Discount; wins over the file's (default: that of the file)")
-      ->type_name("G in [0, 1)");
-  solve
-      ->add_option("--tolerance", flags->tolerance,
-                   "Guaranteed bound on the error of every value (default: 1e-6)")
-      ->type_name("E > 0");
-  AddMethodFlags(*solve, *flags);
-  AddAndersonFlags(*solve, *flags);
-  solve->add_flag("--minimize", flags->minimize, "Rewards are costs: the smallest value is best");
-  solve->add_option("--evaluate", flags->evaluate, "Value of this policy instead of the best one")
-      ->type_name("POLICY.csv");
-  AddThreadsFlag(*solve, &flags->threads, "Threads; the result does not depend on it");
-  solve
-      ->add_option("--max-seconds", flags->max_seconds,
-                   "Stop after this time with the best so far (default: none)")
-      ->type_name("S >= 0");
-  solve
-      ->add_option("--max-iterations", flags->max_iterations,
-                   "Stop after so many sweeps with the best so far (default: none)")
-      ->transform(WholeBetween(1, std::uint64_t{1} << 53))
-      ->type_name("N >= 1");
+  for (const SolveOption& option : DescribeSolveOptions()) {
+    AddOptionFlag(*solve, option, *flags);
+    if (option.name == "anderson") AddAcceleratorFlags(*solve, *flags);
+    if (option.name == "minimize") {
+      solve
+          ->add_option("--evaluate", flags->evaluate,
+                       "Value of this policy instead of the best one")
+          ->type_name("POLICY.csv");
+    }
+  }
   AddOutputFlags(*solve, *flags);
   solve->footer(
       "Methods: vi value iteration, gs Gauss-Seidel, jacobi vi with self-loops solved out, pi\n"

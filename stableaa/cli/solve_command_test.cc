@@ -15,13 +15,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "stableaa/base/files/descriptor.h"
 #include "stableaa/cli/run_program_test.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::solve_command_test {
 
@@ -29,13 +29,6 @@ using Json = nlohmann::ordered_json;
 
 class CommandSolve : public testing::Test {
  protected:
-  CommandSolve() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "solve_test.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
-    directory_ = pattern;
-  }
-  ~CommandSolve() override { std::filesystem::remove_all(directory_); }
-
   std::string Path(const std::string& name) const { return directory_ / name; }
 
   std::string File(const std::string& name, const std::string& content) const {
@@ -52,7 +45,7 @@ class CommandSolve : public testing::Test {
 
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+    for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
       names.push_back(entry.path().filename());
     }
     std::ranges::sort(names);
@@ -109,7 +102,7 @@ class CommandSolve : public testing::Test {
     return numbers;
   }
 
-  std::filesystem::path directory_;
+  const TemporaryFolder directory_;
 };
 
 // ---- The object ----
@@ -585,7 +578,7 @@ TEST_F(CommandSolve, FilesThatAreNoModelsAreErrors) {
   const Arguments discount = {"--discount", "0.9"};
   ExpectRefused(With({Path("none.drn")}, discount), "none.drn");
   ExpectRefused(With({File("a.txt", "hello")}, discount), ".drn");
-  ExpectRefused(With({directory_.string() + "/"}, discount), "");
+  ExpectRefused(With({directory_.path().string() + "/"}, discount), "");
   ExpectRefused(With({File("b.csv", "s,a,next,p,r\n0,0,0,0.5,1\n")}, discount), "b.csv:2");
   ExpectRefused(With({File("e.csv", "")}, discount), "e.csv");
   ExpectRefused(With({"/dev/null"}, discount), "a pipe needs one too");

@@ -21,7 +21,7 @@
 //   last `*`), two and a row, one and a matrix. A row's reward is the mean over next states and, if
 //   rewards differ by observation, over the observations that O gives.
 // - `values: cost` means that the smallest sum is the best: rewards are the negated costs, so that
-//   solving without --minimize does what the file asks for, with values of the opposite sign.
+//   solving without `minimize` does what the file asks for, with values of the opposite sign.
 // - Observations, `start` and names are checked, then `dropped`.
 //
 // Short statements can describe large models: identity, * and uniform rows are kept as statements
@@ -50,8 +50,8 @@ namespace stableaa {
 
 LoadedModel ReadCassandraModel(const std::filesystem::path& path);
 
-// Holds all of what it accepts: returns an empty list. By the ending of `path`, in any case, an MDP
-// or a POMDP.
+// Loses nothing that it accepts: returns an empty list. An MDP or a POMDP, by the ending of `path`,
+// in any case.
 std::vector<std::string> WriteCassandraModel(const Model& model, const std::filesystem::path& path);
 
 // Transitions (and rows) that a file may describe beyond what its length can hold.

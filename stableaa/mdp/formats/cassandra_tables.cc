@@ -36,7 +36,7 @@ void SortUnlessSorted(List& list, const Before& before) {
   }
 }
 
-// Of the statements that concern an action and a state, those with and without wildcards.
+// The statements that concern an action and a state, with wildcards and without.
 std::array<StatementScope, kScopeKinds> ScopesOf(std::uint64_t action, std::uint64_t state,
                                                  std::uint64_t actions) {
   return {StatementScope::Of(action, state, actions), StatementScope::Of(action, kAny, actions),
@@ -156,7 +156,7 @@ void DistributionTable::Unfold(const WholeRow& base, std::uint64_t state) {
   }
 }
 
-// Of each column the probability with the largest offset, without zeros.
+// For each column the probability with the largest offset; zeros are left out.
 void DistributionTable::TakeLatest(Row& row) {
   SortUnlessSorted(overrides_, [](const Override& a, const Override& b) {
     return std::tie(a.column, a.offset) < std::tie(b.column, b.offset);

@@ -59,7 +59,7 @@ bool ReadLine(TextScanner& in, Line& line) {
   return true;
 }
 
-// Of lines ordered by state and action; next_line(Line&) is false after the last one.
+// Builds the model of lines ordered by state and action; next_line(Line&) is false after the last.
 template <typename NextLine>
 Model Build(const TextScanner& in, NextLine next_line) {
   std::size_t row_offset = 0;

@@ -6,20 +6,19 @@
 //   0,1,1,1,0.25
 //   1,0,1,1,0
 //
-// s, a, next   state, action and next state, integers from 0. The states are 0 to the largest s,
-// and
-//              each has lines with s; the actions of a state are 0, 1, 2, ... without a gap.
+// s, a, next   state, action and next state, integers from 0. The states are 0 to the largest s;
+//              each has lines with s, and its actions are 0, 1, 2, ... without a gap.
 // p            the transition's probability. Those of a row (s, a) sum to 1.
 // r            the transition's reward. The row has the expected reward Σ p·r / Σ p; if all r of a
 //              row are equal, exactly that.
 //
-// Lines may come in any order; ordered by s, then a, they are read in one pass without a copy (of
-// lines in another order, all are held in memory, 48 bytes each). A transition that occurs twice is
-// summed. Blank lines and lines that start with # are skipped, blanks around values allowed, and
-// the names in the header may be in capitals.
+// Lines may come in any order; ordered by s, then a, they are read in one pass without a copy
+// (otherwise all lines are held in memory, 48 bytes each). Repeated transitions are summed. Blank
+// lines and lines that start with # are skipped, blanks around values are allowed, and the names in
+// the header may be in capitals.
 //
-// Written ordered, with the row's reward as r of each of its transitions, so that reading gives the
-// same model to the last bit. The format has no place for the discount.
+// Written in order, with the row's reward as r of each of its transitions: reading gives the same
+// model to the last bit. The format has no place for the discount.
 #ifndef STABLEAA_MDP_FORMATS_CSV_FORMAT_H_
 #define STABLEAA_MDP_FORMATS_CSV_FORMAT_H_
 

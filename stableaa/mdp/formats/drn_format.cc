@@ -268,7 +268,7 @@ class DrnParser {
     ++actions_;
   }
 
-  // Of the first model; 0 if there are none.
+  // The reward by the first reward model; 0 if there are none.
   double ReadRewards() {
     if (!in_.Accept('[')) return 0;
     rewards_seen_ = true;

@@ -21,7 +21,7 @@ class ExpectedReward {
     weighted_ += probability * reward;
   }
 
-  // Of what was added since the last call; 0 if nothing was.
+  // The expected reward of what was added since the last call; 0 if nothing was.
   double Take() {
     const double mean = equal_ ? first_ : weighted_ / probability_;
     *this = {};

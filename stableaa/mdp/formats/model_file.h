@@ -22,8 +22,8 @@
 
 namespace stableaa {
 
-// A model from a file, and what the file holds beside it that a Model does not keep, in words for
-// people: "12 labels", "observations".
+// A model from a file, and in words what else the file holds that a Model does not keep:
+// "12 labels", "observations".
 struct LoadedModel {
   Model model;
   std::vector<std::string> dropped;

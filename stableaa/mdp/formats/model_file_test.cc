@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stableaa/mdp/formats/text_format_test.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::model_file_test {
 
@@ -28,26 +29,8 @@ Model EvenModel() {
 const std::vector<std::string> kEndings = {".tra",   ".drn", ".csv", ".mdp",
                                            ".pomdp", ".npz", ".bin"};
 
-bool HoldsDiscount(const std::string& ending) {
-  return ending != ".tra" && ending != ".drn" && ending != ".csv";
-}
-
-TEST(ModelFile, EveryFormatKeepsAModelToTheLastBit) {
-  const ScratchDirectory directory;
-  const Model model = EvenModel();
-  for (const std::string& ending : kEndings) {
-    const auto path = directory / ("m" + ending);
-    const std::vector<std::string> lost = WriteModel(model, path);
-    const Model read = ReadModel(path).model;
-    EXPECT_TRUE(read.WithDiscount(0.9) == model) << ending;
-    EXPECT_EQ(read.discount().has_value(), HoldsDiscount(ending)) << ending;
-    EXPECT_EQ(lost.empty(), HoldsDiscount(ending)) << ending;
-    EXPECT_TRUE(WriteModel(model.WithDiscount(std::nullopt), path).empty()) << ending;
-  }
-}
-
 TEST(ModelFile, AChainOfConversionsLosesNothingButTheDiscount) {
-  const ScratchDirectory directory;
+  const TemporaryFolder directory;
   const Model model = EvenModel().WithDiscount(std::nullopt);
   Model last = model;
   for (const std::string& ending : kEndings) {
@@ -58,7 +41,7 @@ TEST(ModelFile, AChainOfConversionsLosesNothingButTheDiscount) {
 }
 
 TEST(ModelFile, EndingsMayBeInCapitals) {
-  const ScratchDirectory directory;
+  const TemporaryFolder directory;
   for (const std::string name : {"m.BIN", "m.Npz", "m.MDP", "m.POMDP", "m.CSV", "m.DRN"}) {
     EXPECT_NO_THROW(CheckModelPath(directory / name));
     WriteModel(EvenModel(), directory / name);
@@ -67,7 +50,7 @@ TEST(ModelFile, EndingsMayBeInCapitals) {
 }
 
 TEST(ModelFile, ABinaryModelIsKnownWhateverItsEnding) {
-  const ScratchDirectory directory;
+  const TemporaryFolder directory;
   WriteModel(EvenModel(), directory / "m.bin");
   for (const std::string name : {"m", "m.model", "m.csv"}) {
     std::filesystem::copy_file(directory / "m.bin", directory / name);
@@ -76,14 +59,14 @@ TEST(ModelFile, ABinaryModelIsKnownWhateverItsEnding) {
 }
 
 TEST(ModelFile, AFileThatOnlyClaimsToBeBinaryIsNot) {
-  const ScratchDirectory directory;
+  const TemporaryFolder directory;
   WriteText(directory / "m.bin", "s,a,next,p,r\n0,0,0,1,0\n");
   EXPECT_NE(BadInputOf([&] { ReadModel(directory / "m.bin"); }).find("not a stableaa model"),
             std::string::npos);
 }
 
 TEST(ModelFile, OtherEndingsAreRefusedWithAListOfThoseThereAre) {
-  const ScratchDirectory directory;
+  const TemporaryFolder directory;
   WriteText(directory / "m.txt", "text");
   const std::string list =
       ": expected a model file with one of the endings .tra, .drn, .csv, .mdp, .pomdp, .npz, .bin";
@@ -96,7 +79,7 @@ TEST(ModelFile, OtherEndingsAreRefusedWithAListOfThoseThereAre) {
 }
 
 TEST(ModelFile, MissingFilesDirectoriesAndEmptyFilesAreBadInput) {
-  const ScratchDirectory directory;
+  const TemporaryFolder directory;
   for (const std::string& ending : kEndings) {
     const auto path = directory / ("none" + ending);
     EXPECT_NE(BadInputOf([&] { ReadModel(path); }).find("does not exist"), std::string::npos)
@@ -113,7 +96,7 @@ TEST(ModelFile, MissingFilesDirectoriesAndEmptyFilesAreBadInput) {
 
 // As /dev/stdin and the shell's <(...) do.
 TEST(ModelFile, APipeWithoutAnEndingIsRefusedWithAWayOut) {
-  const ScratchDirectory directory;
+  const TemporaryFolder directory;
   const auto pipe = directory / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const std::string message = BadInputOf([&] { ReadModel(pipe); });
@@ -131,7 +114,7 @@ TEST(ModelFile, APipeWithoutAnEndingIsRefusedWithAWayOut) {
 }
 
 TEST(ModelFile, AModelMayComeThroughAPipe) {
-  const ScratchDirectory directory;
+  const TemporaryFolder directory;
   for (const std::string ending : {".csv", ".mdp", ".npz", ".bin"}) {
     WriteModel(EvenModel(), directory / ("m" + ending));
     const std::string bytes = ReadText(directory / ("m" + ending));

@@ -43,7 +43,7 @@ LoadedModel ReadNpzModel(const std::filesystem::path& path, int threads);
 // The same from memory; the model keeps nothing of it. `name` is what messages call it.
 LoadedModel ParseNpzModel(std::span<const std::byte> bytes, const std::string& name);
 
-// Holds all of a model: returns an empty list. Arrays are stored, not deflated.
+// Loses nothing: returns an empty list. Arrays are stored, not deflated.
 std::vector<std::string> WriteNpzModel(const Model& model, const std::filesystem::path& path);
 
 }  // namespace stableaa

@@ -13,6 +13,7 @@
 #include "stableaa/base/files/npz.h"
 #include "stableaa/base/files/npz_reader.h"
 #include "stableaa/mdp/formats/text_format_test.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::npz_model_format_test {
 
@@ -60,7 +61,7 @@ class NpzModelFormatTest : public testing::Test {
     return error;
   }
 
-  ScratchDirectory directory_;
+  TemporaryFolder directory_;
   std::map<std::string, Adder> arrays_;
 };
 
@@ -80,19 +81,8 @@ TEST_F(NpzModelFormatTest, ArraysInAnyOrderMakeACanonicalModel) {
   EXPECT_TRUE(loaded.dropped.empty());
 }
 
-TEST_F(NpzModelFormatTest, ReadingGivesTheModelThatWasWritten) {
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    const auto discount = seed % 3 == 0 ? std::nullopt : std::optional(0.1 * double(seed % 10));
-    const Model model = RandomModel(seed, 1 + 7 * seed).WithDiscount(discount);
-    EXPECT_TRUE(WriteNpzModel(model, directory_ / "w.npz").empty());
-    const LoadedModel loaded = ReadNpzModel(directory_ / "w.npz", 1);
-    EXPECT_TRUE(loaded.model == model) << seed;
-    EXPECT_TRUE(loaded.dropped.empty());
-  }
-}
-
 TEST_F(NpzModelFormatTest, WritesTheTypesThatScipyUses) {
-  WriteNpzModel(RandomModel(1, 50).WithDiscount(0.9), directory_ / "w.npz");
+  WriteNpzModel(AwkwardModel(1, 50).WithDiscount(0.9), directory_ / "w.npz");
   const std::string bytes = ReadText(directory_ / "w.npz");
   const NpzReader archive(std::as_bytes(std::span(bytes)), "w.npz");
   EXPECT_EQ(archive.Read("state_ptr").dtype(), "<i8");

@@ -12,8 +12,7 @@
 //         `state choice next probability [action name]`. Without the choices (header of two
 //         numbers, `state next probability`) it is a Markov chain: one action for each state.
 // x.trew  Rewards of transitions, `state choice next reward`; 0 for transitions not named. Its
-// header
-//         has the numbers of states, choices and lines.
+//         header has the numbers of states, choices and lines.
 // x.srew  Rewards of states, `state reward`; 0 for states not named. Its header has the numbers of
 //         states and lines.
 //
@@ -26,9 +25,9 @@
 // Storm's variety of these files is read as well: the .tra starts with the word mdp or dtmc, and no
 // file has counts.
 //
-// Written: .trew, then .tra, each at once. With the row's reward for each of its transitions, so
-// that reading gives the same model to the last bit. The format has no place for the discount. An
-// x.srew that lies there would be read with the new files: then nothing is written.
+// Written: .trew, then .tra, each at once, with the row's reward for each of its transitions:
+// reading gives the same model to the last bit. The format has no place for the discount. If there
+// is an x.srew, nothing is written, because it would be read with the new files.
 #ifndef STABLEAA_MDP_FORMATS_PRISM_FORMAT_H_
 #define STABLEAA_MDP_FORMATS_PRISM_FORMAT_H_
 

@@ -1,4 +1,4 @@
-// What the tests of the text formats share: random models, files of their own, errors and speed.
+// What the tests of the formats share: random models, files, errors and speed.
 #ifndef STABLEAA_MDP_FORMATS_TEXT_FORMAT_TEST_H_
 #define STABLEAA_MDP_FORMATS_TEXT_FORMAT_TEST_H_
 
@@ -9,42 +9,21 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "stableaa/core/error.h"
 #include "stableaa/core/median.h"
 #include "stableaa/core/random.h"
 #include "stableaa/core/stopwatch.h"
 #include "stableaa/mdp/formats/model_file.h"
 #include "stableaa/mdp/model/model.h"
 #include "stableaa/mdp/model/model_builder.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa {
-
-// A directory that goes with the test.
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::path(testing::TempDir()) /
-            (std::string("stableaa_") + test->test_suite_name() + "_" + test->name());
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline void WriteText(const std::filesystem::path& path, std::string_view text) {
   std::ofstream out(path, std::ios::binary);
@@ -56,17 +35,12 @@ inline std::string ReadText(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The message of the BadInput that `work` throws; empty if it throws none.
+// The message of the BadInput that `work` throws, of one line; empty if it throws none.
 template <typename Work>
 std::string BadInputOf(const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kBadInput) << error.what();
-    EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos);
-    return error.what();
-  }
-  return {};
+  const std::string message = MessageOf(work);
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  return message == "no error" ? "" : message;
 }
 
 // True for a model or BadInput; other exceptions pass.
@@ -84,7 +58,7 @@ inline std::string Replaced(std::string text, std::string_view what, std::string
 
 // Ragged actions, rows with one transition and with many, tiny probabilities, rewards of all sizes
 // and signs, zero and minus zero among them.
-inline Model RandomModel(std::uint64_t seed, std::uint64_t states) {
+inline Model AwkwardModel(std::uint64_t seed, std::uint64_t states) {
   RandomStream random(seed, "text format test");
   const auto below = [&](std::uint64_t n) { return random() % n; };
   const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
@@ -103,6 +77,25 @@ inline Model RandomModel(std::uint64_t seed, std::uint64_t states) {
       for (const double weight : weights) builder.Transition(below(states), weight / sum);
       const double rewards[] = {0.0, -0.0, 1.0, -uniform(), uniform() * 1e300, -uniform() * 1e-310};
       builder.EndRow(rewards[below(std::size(rewards))]);
+    }
+  }
+  return builder.Finish(std::nullopt);
+}
+
+// As AwkwardModel, but with the same number of actions everywhere.
+inline Model EvenAwkwardModel(std::uint64_t seed, std::uint64_t states) {
+  RandomStream random(seed, "even");
+  const Model ragged = AwkwardModel(seed, states);
+  ModelBuilder builder([] { return std::string("even model"); });
+  for (std::uint64_t state = 0; state < states; ++state) {
+    builder.BeginState();
+    for (std::uint64_t action = 0; action < 2; ++action) {
+      const std::uint64_t row = random.Below(ragged.rows());
+      for (std::uint64_t k = ragged.row_transitions()[row]; k < ragged.row_transitions()[row + 1];
+           ++k) {
+        builder.Transition(ragged.column(k), ragged.probabilities()[k]);
+      }
+      builder.EndRow(ragged.rewards()[row]);
     }
   }
   return builder.Finish(std::nullopt);

@@ -49,10 +49,10 @@ class TextWriter {
   fmt::memory_buffer buffer_;
 };
 
-// What a format without a place for the discount answers when it has written a model.
+// What a format that cannot hold the discount returns when it has written a model.
 inline std::vector<std::string> WithoutDiscount(const Model& model) {
   if (!model.discount()) return {};
-  return {fmt::format("the discount {} (pass --discount when reading it)", *model.discount())};
+  return {fmt::format("the discount {}", *model.discount())};
 }
 
 }  // namespace stableaa

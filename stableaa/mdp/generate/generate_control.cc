@@ -1,5 +1,5 @@
 // Classic problems of control: chain, forest, queues, inventory. Nothing in them is random: the
-// seed only matters to --shuffle.
+// seed only matters to `shuffle`.
 //
 // Compiled without contraction of a·b + c into one rounding: equal bytes on every platform.
 #include <algorithm>

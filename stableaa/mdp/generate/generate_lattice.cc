@@ -64,7 +64,7 @@ class Lattice {
   std::vector<std::uint32_t> numbers_;
 };
 
-// Width and height as given, or the least square for --states; refused if too large.
+// Width and height as given, or the least square for `states`; refused if too large.
 std::pair<std::uint64_t, std::uint64_t> Sides(const GeneratorOptions& options) {
   if (!options.states) return {*options.width, *options.height};
   const std::uint64_t side = SideOfVolume(*options.states, 2, 1);
@@ -330,9 +330,9 @@ Model GenerateGrid(const GeneratorOptions& options) {
   const std::uint64_t states = lattice.NumberOpenCells();
   if (states == 0) {
     throw BadInput(
-        fmt::format("grid: --walls {}: every cell came out as a wall; expected fewer "
+        fmt::format("grid: {} {}: every cell came out as a wall; expected fewer "
                     "walls, more cells or another seed",
-                    *options.walls));
+                    options.label("walls"), *options.walls));
   }
   const std::uint64_t goal = GridGoal(lattice);
   const std::uint64_t row_length = *options.noise > 0 ? 3 : 1;

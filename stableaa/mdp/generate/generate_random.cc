@@ -96,7 +96,7 @@ Model GenerateGarnet(const GeneratorOptions& options) {
   for (std::uint64_t state = 0; state < states; ++state) {
     builder.BeginState();
     for (std::uint64_t action = 0; action < *options.actions; ++action) {
-      // Cuts are multiples of 2^-53, so that all differences are exact.
+      // Cuts are multiples of 2^-53: all differences are exact.
       for (double& cut : cuts) cut = cut_stream.Uniform();
       std::ranges::sort(cuts);
       const std::vector<std::uint64_t>& row = next.Draw(next_stream);

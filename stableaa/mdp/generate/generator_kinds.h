@@ -42,8 +42,8 @@ void CheckSize(const GeneratorOptions& options, const ModelSize& size);
 // CheckSize, and a builder with room for that size.
 ModelBuilder BuilderFor(const GeneratorOptions& options, const ModelSize& size);
 
-// Throws BadInput: "garnet: --branching: expected `expected`, found 2000".
-[[noreturn]] void RefuseOption(const GeneratorOptions& options, std::string_view flag,
+// Throws BadInput: "garnet: branching: expected `expected`, found 2000".
+[[noreturn]] void RefuseOption(const GeneratorOptions& options, std::string_view name,
                                const std::string& expected, double found);
 
 Model GenerateGarnet(const GeneratorOptions& options);

@@ -25,33 +25,33 @@ using Options = GeneratorOptions;
 constexpr double kMostStates = 4294967296.0;  // 2^32
 
 constexpr auto kFields = std::to_array<GeneratorField>({
-    {.flag = "states", .integer = &Options::states},
-    {.flag = "actions", .integer = &Options::actions},
-    {.flag = "branching", .integer = &Options::branching},
-    {.flag = "reward-share", .real = &Options::reward_share},
-    {.flag = "width", .integer = &Options::width},
-    {.flag = "height", .integer = &Options::height},
-    {.flag = "walls", .real = &Options::walls},
-    {.flag = "noise", .real = &Options::noise},
-    {.flag = "loops", .real = &Options::loops},
-    {.flag = "fire", .real = &Options::fire},
-    {.flag = "wait-reward", .real = &Options::wait_reward},
-    {.flag = "cut-reward", .real = &Options::cut_reward},
-    {.flag = "queues", .integer = &Options::queues},
-    {.flag = "capacity", .integer = &Options::capacity},
-    {.flag = "load", .real = &Options::load},
-    {.flag = "seasons", .integer = &Options::seasons},
-    {.flag = "lot", .integer = &Options::lot},
-    {.flag = "customers", .integer = &Options::customers},
-    {.flag = "dimensions", .integer = &Options::dimensions},
-    {.flag = "drift", .real = &Options::drift},
+    {.name = "states", .integer = &Options::states},
+    {.name = "actions", .integer = &Options::actions},
+    {.name = "branching", .integer = &Options::branching},
+    {.name = "reward_share", .real = &Options::reward_share},
+    {.name = "width", .integer = &Options::width},
+    {.name = "height", .integer = &Options::height},
+    {.name = "walls", .real = &Options::walls},
+    {.name = "noise", .real = &Options::noise},
+    {.name = "loops", .real = &Options::loops},
+    {.name = "fire", .real = &Options::fire},
+    {.name = "wait_reward", .real = &Options::wait_reward},
+    {.name = "cut_reward", .real = &Options::cut_reward},
+    {.name = "queues", .integer = &Options::queues},
+    {.name = "capacity", .integer = &Options::capacity},
+    {.name = "load", .real = &Options::load},
+    {.name = "seasons", .integer = &Options::seasons},
+    {.name = "lot", .integer = &Options::lot},
+    {.name = "customers", .integer = &Options::customers},
+    {.name = "dimensions", .integer = &Options::dimensions},
+    {.name = "drift", .real = &Options::drift},
 });
 
 constexpr auto kGarnet = std::to_array<GeneratorOption>({
     {"states", 1000, 1, kMostStates, "number of states"},
     {"actions", 4, 1, 1e6, "actions of each state"},
     {"branching", {}, 1, kMostStates, "next states of each row; 5, or all if there are fewer"},
-    {"reward-share", 1, 0, 1, "share of the rows that pay a reward"},
+    {"reward_share", 1, 0, 1, "share of the rows that pay a reward"},
 });
 
 constexpr auto kGrid = std::to_array<GeneratorOption>({
@@ -77,8 +77,8 @@ constexpr auto kChain = std::to_array<GeneratorOption>({
 constexpr auto kForest = std::to_array<GeneratorOption>({
     {"states", 10000, 2, kMostStates, "ages of the forest"},
     {"fire", .1, 0, 1, "probability of a fire while waiting"},
-    {"wait-reward", 4, -1e9, 1e9, "reward of waiting at the oldest age"},
-    {"cut-reward", 2, -1e9, 1e9, "reward of cutting at the oldest age"},
+    {"wait_reward", 4, -1e9, 1e9, "reward of waiting at the oldest age"},
+    {"cut_reward", 2, -1e9, 1e9, "reward of cutting at the oldest age"},
 });
 
 constexpr auto kQueues = std::to_array<GeneratorOption>({
@@ -100,7 +100,7 @@ constexpr auto kRandomWalk = std::to_array<GeneratorOption>({
     {"states", 10000, 3, kMostStates, "states; rounded up to a torus with equal sides"},
     {"dimensions", 2, 1, 8, "1 is a ring; each side has at least 3 states"},
     {"drift", .1, 0, 1, "probability that the step goes where the action wants"},
-    {"reward-share", .01, 0, 1, "share of the states that pay a reward"},
+    {"reward_share", .01, 0, 1, "share of the states that pay a reward"},
 });
 
 constexpr auto kKinds = std::to_array<GeneratorKind>({
@@ -154,45 +154,44 @@ void SetDefault(GeneratorOptions& options, const GeneratorField& field, double v
   }
 }
 
-[[noreturn]] void RefuseField(const GeneratorKind& kind, const GeneratorField& field) {
-  std::vector<std::string> flags;
-  for (const GeneratorOption& option : kind.options) {
-    flags.push_back(fmt::format("--{}", option.flag));
-  }
-  throw BadInput(
-      fmt::format("{} has no option --{}; it takes {}", kind.name, field.flag, Listed(flags)));
+[[noreturn]] void RefuseField(const GeneratorOptions& options, const GeneratorKind& kind,
+                              const GeneratorField& field) {
+  std::vector<std::string> labels;
+  for (const GeneratorOption& option : kind.options) labels.push_back(options.label(option.name));
+  throw BadInput(fmt::format("{} has no option {}; it takes {}", kind.name,
+                             options.label(field.name), Listed(labels)));
 }
 
-// `states` and what it stands for exclude each other; what is left out then gets no default.
+// `states` and the sizes that it stands for exclude each other; with `states` they get no default.
 bool SizeFollowsFromStates(const GeneratorOptions& options, const GeneratorKind& kind) {
   const auto states =
-      std::ranges::find(kind.options, std::string_view("states"), &GeneratorOption::flag);
+      std::ranges::find(kind.options, std::string_view("states"), &GeneratorOption::name);
   return options.states && !states->default_value;
 }
 
-bool IsSize(std::string_view flag) {
-  return flag == "width" || flag == "height" || flag == "capacity";
+bool IsSize(std::string_view name) {
+  return name == "width" || name == "height" || name == "capacity";
 }
 
 // The options with every default filled in.
 GeneratorOptions Checked(GeneratorOptions options, const GeneratorKind& kind) {
-  if (options.discount) CheckDiscount(*options.discount, "--discount");
+  if (options.discount) CheckDiscount(*options.discount, options.label("discount"));
   const bool from_states = SizeFollowsFromStates(options, kind);
   for (const GeneratorField& field : kFields) {
     const std::optional<double> value = Value(options, field);
-    const auto option = std::ranges::find(kind.options, field.flag, &GeneratorOption::flag);
+    const auto option = std::ranges::find(kind.options, field.name, &GeneratorOption::name);
     if (option == kind.options.end()) {
-      if (value) RefuseField(kind, field);
+      if (value) RefuseField(options, kind, field);
       continue;
     }
     if (value && !(*value >= option->least && *value <= option->most)) {
-      RefuseOption(options, field.flag, fmt::format("{} to {}", option->least, option->most),
+      RefuseOption(options, field.name, fmt::format("{} to {}", option->least, option->most),
                    *value);
     }
-    const bool replaced = from_states && IsSize(field.flag);
+    const bool replaced = from_states && IsSize(field.name);
     if (value && replaced) {
-      throw BadInput(fmt::format("{}: --states and --{} both set the size; give one of them",
-                                 kind.name, field.flag));
+      throw BadInput(fmt::format("{}: {} and {} both set the size; give one of them", kind.name,
+                                 options.label("states"), options.label(field.name)));
     }
     if (!value && !replaced && option->default_value) {
       SetDefault(options, field, *option->default_value);
@@ -220,10 +219,10 @@ Model GenerateModel(const GeneratorOptions& options) {
   return Renumber(model, RandomNumbers(model.states(), options.seed));
 }
 
-void RefuseOption(const GeneratorOptions& options, std::string_view flag,
+void RefuseOption(const GeneratorOptions& options, std::string_view name,
                   const std::string& expected, double found) {
-  throw BadInput(
-      fmt::format("{}: --{}: expected {}, found {}", options.kind, flag, expected, found));
+  throw BadInput(fmt::format("{}: {}: expected {}, found {}", options.kind, options.label(name),
+                             expected, found));
 }
 
 std::uint64_t SaturatedProduct(std::uint64_t a, std::uint64_t b) {
@@ -265,7 +264,7 @@ void CheckSize(const GeneratorOptions& options, const ModelSize& size) {
 
 ModelBuilder BuilderFor(const GeneratorOptions& options, const ModelSize& size) {
   CheckSize(options, size);
-  // The options are checked, so that no row can be wrong.
+  // The options are checked: no row can be wrong.
   ModelBuilder builder([kind = options.kind] { return kind; });
   builder.Reserve(size.states, size.rows, size.transitions);
   return builder;

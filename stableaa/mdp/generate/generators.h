@@ -66,6 +66,7 @@
 #include <string_view>
 
 #include "stableaa/mdp/model/model.h"
+#include "stableaa/mdp/option_label.h"
 
 namespace stableaa {
 
@@ -97,11 +98,13 @@ struct GeneratorOptions {
   std::optional<std::uint64_t> customers = {};
   std::optional<std::uint64_t> dimensions = {};
   std::optional<double> drift = {};
+
+  OptionLabel label = NameAsLabel;  // what errors call the options
 };
 
 // The field of GeneratorOptions that an option sets: one of the two is null.
 struct GeneratorField {
-  std::string_view flag;  // "reward-share", for --reward-share
+  std::string_view name;  // "reward_share"
   std::optional<std::uint64_t> GeneratorOptions::*integer = nullptr;
   std::optional<double> GeneratorOptions::*real = nullptr;
 };
@@ -111,7 +114,7 @@ std::span<const GeneratorField> GeneratorFields();
 
 // What a kind makes of one of them.
 struct GeneratorOption {
-  std::string_view flag;
+  std::string_view name;
   std::optional<double> default_value;  // none: it follows from other options
   double least;                         // both ends belong to the range
   double most;
@@ -128,7 +131,7 @@ struct GeneratorKind {
 std::span<const GeneratorKind> GeneratorKinds();
 
 // Throws BadInput for an unknown kind, an option that the kind does not have or that is out of
-// range ("garnet: --branching: expected 1 to 1000, found 2000") and a discount outside [0, 1);
+// range ("garnet: branching: expected 1 to 1000, found 2000") and a discount outside [0, 1);
 // WorkFailed, before anything is allocated, for a model that does not fit into memory.
 Model GenerateModel(const GeneratorOptions& options);
 

@@ -17,6 +17,7 @@
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/mdp/model/model_rows_test.h"
 #include "stableaa/mdp/model/structure.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::generators_test {
 
@@ -28,14 +29,8 @@ Model Generated(const GeneratorOptions& options) {
   return model;
 }
 
-std::string MessageOf(const GeneratorOptions& options, Error::Kind kind = Error::Kind::kBadInput) {
-  try {
-    GenerateModel(options);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind);
-    return error.what();
-  }
-  return "no error";
+std::string RefusalOf(const GeneratorOptions& options, Error::Kind kind = Error::Kind::kBadInput) {
+  return MessageOf([&] { GenerateModel(options); }, kind);
 }
 
 // FNV-1a over all arrays.
@@ -128,8 +123,8 @@ TEST(Generators, DefaultsAreAcceptedAndDocumented) {
     for (const GeneratorOption& option : kind.options) {
       EXPECT_FALSE(option.meaning.empty());
       if (!option.default_value) continue;
-      EXPECT_GE(*option.default_value, option.least) << option.flag;
-      EXPECT_LE(*option.default_value, option.most) << option.flag;
+      EXPECT_GE(*option.default_value, option.least) << option.name;
+      EXPECT_LE(*option.default_value, option.most) << option.name;
     }
   }
 }
@@ -139,7 +134,7 @@ TEST(Generators, DefaultsAreAcceptedAndDocumented) {
 TEST(GeneratorOptions, EveryOptionOutsideItsRangeIsRefusedByName) {
   for (const GeneratorKind& kind : GeneratorKinds()) {
     for (const GeneratorOption& option : kind.options) {
-      const auto field = std::ranges::find(GeneratorFields(), option.flag, &GeneratorField::flag);
+      const auto field = std::ranges::find(GeneratorFields(), option.name, &GeneratorField::name);
       ASSERT_NE(field, GeneratorFields().end());
       GeneratorOptions options = {.kind = std::string(kind.name)};
       if (field->real != nullptr) {
@@ -147,8 +142,8 @@ TEST(GeneratorOptions, EveryOptionOutsideItsRangeIsRefusedByName) {
       } else {
         options.*field->integer = static_cast<std::uint64_t>(option.most) + 1;
       }
-      const std::string message = MessageOf(options);
-      EXPECT_TRUE(message.starts_with(std::string(kind.name) + ": --" + std::string(option.flag)))
+      const std::string message = RefusalOf(options);
+      EXPECT_TRUE(message.starts_with(std::string(kind.name) + ": " + std::string(option.name)))
           << message;
       EXPECT_NE(message.find("expected"), std::string::npos) << message;
     }
@@ -156,57 +151,65 @@ TEST(GeneratorOptions, EveryOptionOutsideItsRangeIsRefusedByName) {
 }
 
 TEST(GeneratorOptions, MessagesNameValueAndRange) {
-  EXPECT_EQ(MessageOf({.kind = "grid", .noise = -.5}),
-            "grid: --noise: expected 0 to 1, found -0.5");
-  EXPECT_EQ(MessageOf({.kind = "grid", .noise = std::nan("")}),
-            "grid: --noise: expected 0 to 1, found nan");
-  EXPECT_EQ(MessageOf({.kind = "forest", .states = 1}),
-            "forest: --states: expected 2 to 4294967296, found 1");
-  EXPECT_EQ(MessageOf({.kind = "garnet", .states = 7, .branching = 8}),
-            "garnet: --branching: expected at most the 7 states, found 8");
+  EXPECT_EQ(RefusalOf({.kind = "grid", .noise = -.5}), "grid: noise: expected 0 to 1, found -0.5");
+  EXPECT_EQ(RefusalOf({.kind = "grid", .noise = std::nan("")}),
+            "grid: noise: expected 0 to 1, found nan");
+  EXPECT_EQ(RefusalOf({.kind = "forest", .states = 1}),
+            "forest: states: expected 2 to 4294967296, found 1");
+  EXPECT_EQ(RefusalOf({.kind = "garnet", .states = 7, .branching = 8}),
+            "garnet: branching: expected at most the 7 states, found 8");
 }
 
 TEST(GeneratorOptions, AnOptionOfAnotherKindIsRefused) {
-  EXPECT_EQ(MessageOf({.kind = "grid", .branching = 3}),
-            "grid has no option --branching; it takes --width, --height, --states, --walls, "
-            "--noise");
+  EXPECT_EQ(RefusalOf({.kind = "grid", .branching = 3}),
+            "grid has no option branching; it takes width, height, states, walls, noise");
 }
 
 TEST(GeneratorOptions, UnknownKindsAreRefusedWithANearOne) {
-  EXPECT_EQ(MessageOf({.kind = "gird"}),
+  EXPECT_EQ(RefusalOf({.kind = "gird"}),
             "unknown kind of model 'gird'; the kinds are garnet, grid, maze, chain, forest, "
             "queues, inventory, random-walk; did you mean 'grid'?");
 }
 
 TEST(GeneratorOptions, TwoSizesAreRefused) {
-  EXPECT_EQ(MessageOf({.kind = "maze", .states = 100, .height = 3}),
-            "maze: --states and --height both set the size; give one of them");
-  EXPECT_EQ(MessageOf({.kind = "queues", .states = 100, .capacity = 3}),
-            "queues: --states and --capacity both set the size; give one of them");
+  EXPECT_EQ(RefusalOf({.kind = "maze", .states = 100, .height = 3}),
+            "maze: states and height both set the size; give one of them");
+  EXPECT_EQ(RefusalOf({.kind = "queues", .states = 100, .capacity = 3}),
+            "queues: states and capacity both set the size; give one of them");
 }
 
 TEST(GeneratorOptions, DiscountsOutsideTheirRangeAreRefused) {
-  EXPECT_EQ(MessageOf({.kind = "chain", .discount = 1.5}),
-            "--discount: expected a discount in [0, 1), found 1.5");
+  EXPECT_EQ(RefusalOf({.kind = "chain", .discount = 1.5}),
+            "discount: expected a discount in [0, 1), found 1.5");
   EXPECT_EQ(Generated({.kind = "chain", .discount = .25}).discount(), .25);
+}
+
+TEST(GeneratorOptions, MessagesCallThemAsTheLabelSays) {
+  const auto label = [](std::string_view name) { return "<" + std::string(name) + ">"; };
+  EXPECT_EQ(RefusalOf({.kind = "random-walk", .reward_share = 2, .label = label}),
+            "random-walk: <reward_share>: expected 0 to 1, found 2");
+  EXPECT_EQ(RefusalOf({.kind = "chain", .branching = 3, .label = label}),
+            "chain has no option <branching>; it takes <states>, <noise>");
+  EXPECT_EQ(RefusalOf({.kind = "maze", .states = 100, .height = 3, .label = label}),
+            "maze: <states> and <height> both set the size; give one of them");
 }
 
 TEST(GeneratorOptions, SizesBeyondNumbersAreRefused) {
   constexpr std::uint64_t kLarge = std::uint64_t{1} << 32;
-  EXPECT_EQ(MessageOf({.kind = "grid", .width = kLarge, .height = kLarge}),
+  EXPECT_EQ(RefusalOf({.kind = "grid", .width = kLarge, .height = kLarge}),
             "grid: expected a size of at most 2^32 states, found 1.84e+19");
-  EXPECT_EQ(MessageOf({.kind = "grid", .width = kLarge, .height = 1}),
+  EXPECT_EQ(RefusalOf({.kind = "grid", .width = kLarge, .height = 1}),
             "grid: expected a size of at most 2^32 states, found 4.29e+09");
-  EXPECT_EQ(MessageOf({.kind = "queues", .queues = 8, .capacity = 1000000}),
+  EXPECT_EQ(RefusalOf({.kind = "queues", .queues = 8, .capacity = 1000000}),
             "queues: expected a size of at most 2^32 states, found 1.84e+19");
-  EXPECT_EQ(MessageOf({.kind = "inventory", .capacity = 100000, .seasons = 1000000}),
+  EXPECT_EQ(RefusalOf({.kind = "inventory", .capacity = 100000, .seasons = 1000000}),
             "inventory: expected a size of at most 2^32 states, found 1e+11");
 }
 
 TEST(GeneratorOptions, SizesBeyondMemoryAreRefusedBeforeAllocating) {
   constexpr std::uint64_t kLarge = std::uint64_t{1} << 32;
   const auto message = [](const GeneratorOptions& options) {
-    return MessageOf(options, Error::Kind::kWorkFailed);
+    return RefusalOf(options, Error::Kind::kWorkFailed);
   };
   const std::string garnet = message({.kind = "garnet", .states = kLarge, .actions = 1000000});
   EXPECT_TRUE(garnet.starts_with("mdp generate garnet needs ")) << garnet;
@@ -386,8 +389,8 @@ TEST(Grid, WallsTakeTheirShareAndPocketsStay) {
 }
 
 TEST(Grid, NothingButWallsIsRefused) {
-  EXPECT_EQ(MessageOf({.kind = "grid", .width = 1, .height = 1, .walls = .99}),
-            "grid: --walls 0.99: every cell came out as a wall; expected fewer walls, more cells "
+  EXPECT_EQ(RefusalOf({.kind = "grid", .width = 1, .height = 1, .walls = .99}),
+            "grid: walls 0.99: every cell came out as a wall; expected fewer walls, more cells "
             "or another seed");
 }
 

@@ -15,8 +15,8 @@ namespace {
 
 // A quick look whether all states are one component, as in many models that mix well: one state
 // reaches every state and every state reaches it. Passes over all transitions spread both
-// properties with one bit per state, which stay in cache where the search would wait for memory at
-// each state. Spreading may take more passes than it is worth: false means not found out.
+// properties with one bit per state, which stays in cache where the search would wait for memory at
+// each state. Spreading can take more passes than it is worth: false means undecided.
 template <typename Column>
 class OneComponentTest {
  public:
@@ -36,8 +36,8 @@ class OneComponentTest {
 
  private:
   static constexpr int kMostPasses = 4;
-  // So many times as many states as before must a pass leave, as long as these are fewer than one
-  // in so many: slower than that, the other passes will not get to all of them.
+  // A pass must reach this many times as many states as the one before, while these are fewer than
+  // one in so many: growing more slowly, the remaining passes will not reach all of them.
   static constexpr std::uint64_t kLeastGrowth = 8;
 
   // A pass returns how many states have got the property.

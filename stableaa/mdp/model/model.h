@@ -89,7 +89,7 @@ class Model {
 };
 
 // Throws BadInput unless 0 ≤ discount < 1; 1 gets a sentence of its own. `where` stands before it
-// ("model.drn:3", "--discount").
+// ("model.drn:3", "discount").
 void CheckDiscount(double discount, const std::string& where);
 
 }  // namespace stableaa

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 #include "stableaa/mdp/model/model_rows_test.h"
 #include "stableaa/mdp/model/random_model_test.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::model_builder_test {
 
@@ -37,20 +37,8 @@ Model Build(const std::vector<Transitions>& rows) {
   return builder.Finish(std::nullopt);
 }
 
-// The message of the BadInput that `work` must throw.
-std::string Refusal(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
-    return error.what();
-  }
-  ADD_FAILURE() << "accepted";
-  return {};
-}
-
 std::string RefusalOfRow(const Transitions& row) {
-  return Refusal([&] { Build({row}); });
+  return MessageOf([&] { Build({row}); });
 }
 
 Model Rebuilt(const Model& model) {
@@ -172,8 +160,8 @@ TEST(ModelBuilder, RefusesBadSumsNamingStateActionAndSum) {
             "here: state 0, action 0: the probabilities sum to 0.75 instead of 1");
   EXPECT_EQ(RefusalOfRow({{0, 0.75}, {0, 0.5}}),
             "here: state 0, action 0: the probabilities sum to 1.25 instead of 1");
-  EXPECT_NE(RefusalOfRow({{0, 1 - 1.1e-9}}), "");
-  EXPECT_NE(RefusalOfRow({{0, 0.5}, {0, 0.5 + 1.1e-9}}), "");
+  EXPECT_NE(RefusalOfRow({{0, 1 - 1.1e-9}}), "no error");
+  EXPECT_NE(RefusalOfRow({{0, 0.5}, {0, 0.5 + 1.1e-9}}), "no error");
 }
 
 TEST(ModelBuilder, RefusesRowsWithoutTransitions) {
@@ -189,7 +177,7 @@ TEST(ModelBuilder, RefusesRewardsThatAreNotFinite) {
     builder.Transition(0, 1);
     builder.EndRow(0);
     builder.Transition(0, 1);
-    EXPECT_TRUE(Refusal([&] {
+    EXPECT_TRUE(MessageOf([&] {
                   builder.EndRow(bad);
                 }).starts_with("model.csv:7: state 0, action 1: expected a finite reward, found "));
   }
@@ -210,7 +198,7 @@ TEST(ModelBuilder, AsksWhereOnlyWhenSomethingIsWrong) {
   EXPECT_EQ(asked, 0);
   builder.BeginState();
   builder.Transition(0, 2);
-  EXPECT_TRUE(Refusal([&] { builder.EndRow(0); }).starts_with("file:6: state 5, action 0: "));
+  EXPECT_TRUE(MessageOf([&] { builder.EndRow(0); }).starts_with("file:6: state 5, action 0: "));
   EXPECT_EQ(asked, 1);
 }
 
@@ -221,13 +209,13 @@ TEST(ModelBuilder, RefusesStatesWithoutAnAction) {
   builder.EndRow(0);
   builder.BeginState();
   const std::string message = "here: state 1 has no action; give it at least one";
-  EXPECT_EQ(Refusal([&] { builder.BeginState(); }), message);
-  EXPECT_EQ(Refusal([&] { builder.Finish(std::nullopt); }), message);
+  EXPECT_EQ(MessageOf([&] { builder.BeginState(); }), message);
+  EXPECT_EQ(MessageOf([&] { builder.Finish(std::nullopt); }), message);
 }
 
 TEST(ModelBuilder, RefusesModelsWithoutStates) {
   ModelBuilder builder([] { return std::string("empty.csv"); });
-  EXPECT_EQ(Refusal([&] { builder.Finish(std::nullopt); }), "empty.csv: the model has no state");
+  EXPECT_EQ(MessageOf([&] { builder.Finish(std::nullopt); }), "empty.csv: the model has no state");
 }
 
 TEST(ModelBuilder, RefusesNextStatesThatAreNotThere) {
@@ -238,7 +226,7 @@ TEST(ModelBuilder, RefusesNextStatesThatAreNotThere) {
 // Cut to 32 bits these would be states 0 and 1, which are there.
 TEST(ModelBuilder, NextStatesOfMoreThan32BitsAreNotCut) {
   for (const std::uint64_t next : {kTwoTo32, kTwoTo32 + 1, ~std::uint64_t{0}}) {
-    const std::string message = Refusal([&] { Build({{{1, 1}}, {{0, 0.5}, {next, 0.5}}}); });
+    const std::string message = MessageOf([&] { Build({{{1, 1}}, {{0, 0.5}, {next, 0.5}}}); });
     EXPECT_EQ(message, "here: a transition leads to state " + std::to_string(next) +
                            ", but there are only 2 states");
   }
@@ -371,7 +359,7 @@ class CheckCanonicalOfDamage : public testing::Test {
   static std::string Fault(const std::function<void(ModelStorage&)>& damage) {
     Damaged arrays(Sound());
     damage(arrays.storage);
-    return Refusal([&] { CheckCanonical(arrays.model().arrays(), "model.mdp", 2); });
+    return MessageOf([&] { CheckCanonical(arrays.model().arrays(), "model.mdp", 2); });
   }
 };
 
@@ -391,38 +379,40 @@ TEST_F(CheckCanonicalOfDamage, SeesBadOffsets) {
       // Another sharing out of the rows to the states is as good.
       if (i == 1 && (value == 1 || value == 2)) continue;
       if (i == 2 && value == 3) continue;
-      EXPECT_NE(Fault([&](ModelStorage& s) { s.state_rows[i] = value; }), "") << i << value;
+      EXPECT_NE(Fault([&](ModelStorage& s) { s.state_rows[i] = value; }), "no error") << i << value;
     }
-    EXPECT_NE(Fault([&](ModelStorage& s) { s.state_rows[i] = ~std::uint64_t{0}; }), "");
+    EXPECT_NE(Fault([&](ModelStorage& s) { s.state_rows[i] = ~std::uint64_t{0}; }), "no error");
   }
   for (std::size_t i = 0; i < 5; ++i) {
     for (const std::uint64_t value : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1000}) {
       if (Sound().row_transitions()[i] == value) continue;
-      EXPECT_NE(Fault([&](ModelStorage& s) { s.row_transitions[i] = value; }), "") << i << value;
+      EXPECT_NE(Fault([&](ModelStorage& s) { s.row_transitions[i] = value; }), "no error")
+          << i << value;
     }
-    EXPECT_NE(Fault([&](ModelStorage& s) { s.row_transitions[i] = ~std::uint64_t{0}; }), "");
+    EXPECT_NE(Fault([&](ModelStorage& s) { s.row_transitions[i] = ~std::uint64_t{0}; }),
+              "no error");
   }
 }
 
 TEST_F(CheckCanonicalOfDamage, SeesBadNextStates) {
-  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns[1] = 3; }), "");  // not there
-  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns[8] = 0xffffffff; }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns[0] = 2; }), "");  // repeated
+  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns[1] = 3; }), "no error");  // not there
+  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns[8] = 0xffffffff; }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns[0] = 2; }), "no error");  // repeated
   EXPECT_NE(Fault([](ModelStorage& s) { std::swap(s.narrow_columns[3], s.narrow_columns[4]); }),
-            "");
+            "no error");
   EXPECT_NE(Fault([](ModelStorage& s) { std::swap(s.narrow_columns[7], s.narrow_columns[8]); }),
-            "");
+            "no error");
 }
 
 TEST_F(CheckCanonicalOfDamage, SeesBadNumbers) {
   for (std::size_t k = 0; k < 9; ++k) {
     for (const double bad : {0.0, -0.25, 0.3, 1e300, kInfinity, -kInfinity, kNan}) {
-      EXPECT_NE(Fault([&](ModelStorage& s) { s.probabilities[k] = bad; }), "") << k << bad;
+      EXPECT_NE(Fault([&](ModelStorage& s) { s.probabilities[k] = bad; }), "no error") << k << bad;
     }
   }
   for (std::size_t row = 0; row < 4; ++row) {
     for (const double bad : {kInfinity, -kInfinity, kNan}) {
-      EXPECT_NE(Fault([&](ModelStorage& s) { s.rewards[row] = bad; }), "") << row << bad;
+      EXPECT_NE(Fault([&](ModelStorage& s) { s.rewards[row] = bad; }), "no error") << row << bad;
     }
   }
   // The sum is right.
@@ -430,36 +420,37 @@ TEST_F(CheckCanonicalOfDamage, SeesBadNumbers) {
               s.probabilities[3] = -0.25;
               s.probabilities[4] = 0.75;
             }),
-            "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.probabilities[2] = 1 + kEpsilon; }), "");
+            "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.probabilities[2] = 1 + kEpsilon; }), "no error");
 }
 
 TEST_F(CheckCanonicalOfDamage, SeesArraysOfTheWrongLength) {
-  EXPECT_NE(Fault([](ModelStorage& s) { s.state_rows.clear(); }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.state_rows = {4}; }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.state_rows.push_back(4); }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.state_rows.pop_back(); }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.row_transitions.clear(); }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.row_transitions = {0, 9}; }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.row_transitions = {0, 1, 2, 3, 4, 5, 6, 7, 9}; }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns.pop_back(); }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns.push_back(2); }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.probabilities.pop_back(); }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.rewards.pop_back(); }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.rewards.push_back(0); }), "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s.wide_columns = {0}; }), "");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.state_rows.clear(); }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.state_rows = {4}; }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.state_rows.push_back(4); }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.state_rows.pop_back(); }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.row_transitions.clear(); }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.row_transitions = {0, 9}; }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.row_transitions = {0, 1, 2, 3, 4, 5, 6, 7, 9}; }),
+            "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns.pop_back(); }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns.push_back(2); }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.probabilities.pop_back(); }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.rewards.pop_back(); }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.rewards.push_back(0); }), "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s.wide_columns = {0}; }), "no error");
   // Both kinds of columns.
   EXPECT_NE(Fault([](ModelStorage& s) {
               s.wide_columns.assign(s.narrow_columns.begin(), s.narrow_columns.end());
             }),
-            "");
-  EXPECT_NE(Fault([](ModelStorage& s) { s = {}; }), "");
+            "no error");
+  EXPECT_NE(Fault([](ModelStorage& s) { s = {}; }), "no error");
   EXPECT_NE(Fault([](ModelStorage& s) {
               s = {};
               s.state_rows = {0};
               s.row_transitions = {0};
             }),
-            "");
+            "no error");
 }
 
 TEST(CheckCanonical, FindsTheOneBadRowOfManyBlocks) {
@@ -475,7 +466,7 @@ TEST(CheckCanonical, FindsTheOneBadRowOfManyBlocks) {
   for (const std::size_t row : {std::size_t{0}, std::size_t{65536}, std::size_t{kStates - 1}}) {
     Damaged one = arrays;
     one.storage.rewards[row] = kInfinity;
-    EXPECT_TRUE(Refusal([&] {
+    EXPECT_TRUE(MessageOf([&] {
                   CheckCanonical(one.model().arrays(), "many", 3);
                 }).starts_with("many: row " + std::to_string(row) + ":"));
   }
@@ -484,13 +475,13 @@ TEST(CheckCanonical, FindsTheOneBadRowOfManyBlocks) {
 TEST(CheckDiscount, IsAtLeastZeroAndBelowOne) {
   EXPECT_NO_THROW(CheckDiscount(0, "x"));
   EXPECT_NO_THROW(CheckDiscount(std::nextafter(1.0, 0.0), "x"));
-  EXPECT_EQ(Refusal([] { CheckDiscount(1, "model.drn:3"); }),
+  EXPECT_EQ(MessageOf([] { CheckDiscount(1, "model.drn:3"); }),
             "model.drn:3: a discount of 1 (undiscounted models) is not supported; it must be below "
             "1");
   for (const double bad : {-1e-300, std::nextafter(1.0, 2.0), 7.0, kInfinity, kNan}) {
-    EXPECT_TRUE(Refusal([&] {
-                  CheckDiscount(bad, "--discount");
-                }).starts_with("--discount: expected a discount in [0, 1), found "));
+    EXPECT_TRUE(MessageOf([&] {
+                  CheckDiscount(bad, "discount");
+                }).starts_with("discount: expected a discount in [0, 1), found "));
   }
 }
 

@@ -173,7 +173,7 @@ class Renumbering {
 
   const Model& model_;
   std::span<const Column> columns_;
-  std::vector<Column> new_number_;  // as narrow as the columns, so that more of it stays in cache
+  std::vector<Column> new_number_;  // as narrow as the columns: more of it stays in cache
   std::shared_ptr<RenumberedArrays<Column>> out_;
   std::vector<std::pair<Column, double>> row_;
 };

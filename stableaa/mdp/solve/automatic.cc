@@ -28,7 +28,7 @@ constexpr int kEvaluationPasses = 10;
 // renumbering take about as long as 20, and then the work begins.
 constexpr double kMostIterations = 60;
 
-// What became of the bounds from one backup to the next.
+// The bounds after a backup.
 struct Pace {
   double iterations = 0;
   double gap = 0;
@@ -54,13 +54,13 @@ std::string Conclusion(const Solution& solution, double iterations) {
              : fmt::format("mpi: stopped after {:.1f} sweeps", iterations);
 }
 
-// What mpi leaves to others.
+// What is left to do after mpi.
 struct Rest {
   std::vector<double> start;  // values from below
   std::string reason;         // why it stopped
 };
 
-// By mpi as long as it is fast enough. What it needed for that is free when this returns.
+// Solves by mpi as long as that is fast enough. Its memory is free when this returns.
 std::variant<Solution, Rest> TryModifiedPolicyIteration(SolveRun& run) {
   ModifiedPolicyIteration iteration(run);
   double limit = HUGE_VAL;  // of iterations by mpi

@@ -1,8 +1,8 @@
 // The method that chooses its method.
 //
 // It begins as mpi: a few backups and passes tell how fast the spans shrink, and so how many more
-// passes mpi would take. Where that is few, mpi goes on to the end; it has no equal on models that
-// mix fast, and has cost nothing. Otherwise, or when mpi takes more than twice as long as foreseen,
+// passes mpi would take. If few, mpi goes on to the end: nothing is faster on models that mix fast,
+// and the probe has cost nothing. Otherwise, or when mpi takes more than twice as long as foreseen,
 // the work goes on by components in order (component_iteration.h), from the lower bound that the
 // passes have proved, each component beginning as gs and going over to ipi where a policy's values
 // come slowly. The thresholds are constants in the two source files, from measurements on the

@@ -4,13 +4,12 @@
 // reads neighbouring memory. For each component, in turn, until its plain residual is small enough:
 //
 //   1. one Gauss–Seidel pass over all its rows, which finds better values and a better policy;
-//   2. the policy's values, better: by Gauss–Seidel passes over its rows alone (gs), by a
+//   2. an evaluation of that policy: by Gauss–Seidel passes over its rows alone (gs), by a
 //      preconditioned Krylov method (ipi), or exactly (pi).
 //
 // The start is below the optimum (every state's value is at least min r/(1−γ)). Passes and exact
-// evaluations keep it so: values only grow. From above, values that are too good would decay at
-// rate γ only. A Krylov method is exact enough not to go in circles: where the changes do not
-// become smaller it is made more so.
+// evaluations keep it there: values only grow. From above, values that are too good would decay at
+// rate γ only. A Krylov method that makes policies go in circles is made more exact.
 //
 // Where Gauss–Seidel evaluates, passes go outwards from the goals; where a Krylov method does, the
 // goals do not matter much, and the direction alternates.

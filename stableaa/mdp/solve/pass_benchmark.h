@@ -9,8 +9,7 @@
 
 namespace stableaa {
 
-// Medians over rounds that measure all three in turn, so that a slow moment of the machine meets
-// all.
+// Medians over rounds that measure all three in turn: a slow moment of the machine affects all.
 struct PassTiming {
   int threads = 1;
   std::uint64_t bytes = 0;    // that a pass streams, values of next states not counted

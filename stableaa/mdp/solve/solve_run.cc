@@ -10,8 +10,7 @@
 namespace stableaa {
 namespace {
 
-// Certificates without a better one, and how near to the rounding they must be, before it is
-// blamed.
+// Rounding is blamed after so many certificates without a better one, this near to it.
 constexpr int kPatience = 500;
 constexpr double kNearRounding = 1000;
 

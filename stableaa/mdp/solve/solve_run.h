@@ -56,9 +56,9 @@ class SolveRun {
   // The differences of the last one.
   const Differences& differences() const { return differences_; }
 
-  // For methods whose own passes prove nothing: a plain backup of the values for those who watch,
-  // if there is anyone, and its report. It leaves no trace in what the methods and limits go by
-  // (counts of work, differences, progress), so that a solve is the same watched or not.
+  // For methods whose own passes prove nothing: if there is an on_step, backs the values up and
+  // reports the bounds. Leaves counts of work, differences and progress alone: a solve is the same
+  // watched or not.
   void ShowBounds(std::span<const double> values);
 
   // True when the certificate meets the tolerance, or nothing but rounding is left to remove.

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -24,7 +22,8 @@ Model WithNegatedRewards(const Model& model) {
   return model.WithRewards(std::move(rewards));
 }
 
-// Files may have 64 bits for next states that 32 hold. The methods by components read these only.
+// A file may use 64 bits for next states that fit into 32, which is all that methods by components
+// read.
 Model WithNarrowColumns(const Model& model) {
   struct Both {
     Model rest;
@@ -42,16 +41,16 @@ Model WithNarrowColumns(const Model& model) {
 }
 
 void Negate(Solution& solution) {
-  // Not −x, which makes −0 of 0.
+  // Not −x, which turns 0 into −0.
   for (double& value : solution.values) value = 0 - value;
   std::swap(solution.lower, solution.upper);
   solution.lower = 0 - solution.lower;
   solution.upper = 0 - solution.upper;
 }
 
-double DiscountOf(const Model& model, const SolveOptions& options) {
-  const std::optional<double> discount = options.discount ? options.discount : model.discount();
-  if (!discount) throw BadInput("the model has no discount: give one (--discount)");
+double CheckedDiscount(const Model& model, const SolveOptions& options) {
+  const std::optional<double> discount = DiscountFor(model, options);
+  if (!discount) throw BadInput("discount: the model has none, so the options have to give one");
   CheckDiscount(*discount, options.discount ? "discount" : "the model's discount");
   return *discount;
 }
@@ -78,78 +77,13 @@ Solution SolveMaximising(const Model& model, double discount, const SolveOptions
 
 }  // namespace
 
-std::string_view Name(SolveMethod method) {
-  switch (method) {
-    case SolveMethod::kVi:
-      return "vi";
-    case SolveMethod::kJacobi:
-      return "jacobi";
-    case SolveMethod::kMpi:
-      return "mpi";
-    case SolveMethod::kGs:
-      return "gs";
-    case SolveMethod::kIpi:
-      return "ipi";
-    case SolveMethod::kPi:
-      return "pi";
-    case SolveMethod::kAuto:
-      break;
-  }
-  return "auto";
-}
-
-std::string_view Name(StateOrder order) { return order == StateOrder::kModel ? "model" : "bfs"; }
-
-std::string_view Name(InnerSolver solver) {
-  return solver == InnerSolver::kGmres ? "gmres" : "bicgstab";
-}
-
-std::string_view Name(Preconditioner preconditioner) {
-  return preconditioner == Preconditioner::kIlu ? "ilu" : "gs";
-}
-
-void SolveOptions::Validate() const {
-  if (!(tolerance > 0 && std::isfinite(tolerance))) {
-    throw BadInput(fmt::format("tolerance: expected a number above 0, found {}", tolerance));
-  }
-  if (discount) CheckDiscount(*discount, "discount");
-  if (threads < 1 || threads > 1024) {
-    throw BadInput(fmt::format("threads: expected 1 to 1024, found {}", threads));
-  }
-  if (!(max_seconds >= 0)) {
-    throw BadInput(
-        fmt::format("max_seconds: expected a number of at least 0, found {}", max_seconds));
-  }
-  if (!(max_iterations >= 1)) {
-    throw BadInput(
-        fmt::format("max_iterations: expected a number of at least 1, found {}", max_iterations));
-  }
-  if (evaluation_sweeps && (*evaluation_sweeps < 0 || *evaluation_sweeps > 1'000'000)) {
-    throw BadInput(
-        fmt::format("evaluation_sweeps: expected 0 to 1000000, found {}", *evaluation_sweeps));
-  }
-  backup.Validate();
-  if (anderson) acceleration.Validate();
-  const bool vi = method == SolveMethod::kVi;
-  if (anderson && !vi && method != SolveMethod::kMpi) {
-    throw BadInput(fmt::format("anderson: accelerates vi and mpi, not {}", Name(method)));
-  }
-  if (backup.kind != BackupKind::kMax && !vi) {
-    throw BadInput(fmt::format("operator: {} needs the method vi, not {}", BackupName(backup.kind),
-                               Name(method)));
-  }
-  if (backup.kind == BackupKind::kDynamicBoltzmann && backup.omega == 0) {
-    throw BadInput("omega: dynamic-boltzmann needs a factor above 0");
-  }
-  if (anderson && backup.kind == BackupKind::kDynamicBoltzmann) {
-    throw BadInput(
-        "anderson: dynamic-boltzmann changes with every sweep and cannot be accelerated");
-  }
+std::optional<double> DiscountFor(const Model& model, const SolveOptions& options) {
+  return options.discount ? options.discount : model.discount();
 }
 
 Solution Solve(const Model& model, const SolveOptions& options) {
   options.Validate();
-  const double discount = DiscountOf(model, options);
+  const double discount = CheckedDiscount(model, options);
   if (model.wide() && model.states() - 1 <= std::numeric_limits<std::uint32_t>::max()) {
     return Solve(WithNarrowColumns(model), options);
   }

@@ -32,111 +32,16 @@
 #define STABLEAA_MDP_SOLVE_SOLVER_H_
 
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "stableaa/anderson/accelerator.h"
-#include "stableaa/bellman/backup.h"
 #include "stableaa/mdp/model/model.h"
+#include "stableaa/mdp/solve/solve_options.h"
 
 namespace stableaa {
-
-enum class SolveMethod { kAuto, kVi, kJacobi, kMpi, kGs, kIpi, kPi };
-
-// "auto", "vi", "jacobi", "mpi", "gs", "ipi", "pi".
-std::string_view Name(SolveMethod method);
-
-// The order in which gs, ipi and pi go through the states of a component. The states are renumbered
-// into it.
-enum class StateOrder {
-  kModel,  // as numbered in the model
-  kBfs,    // by the number of steps to the absorbing states, or else to those with the best reward
-};
-std::string_view Name(StateOrder order);
-
-enum class InnerSolver { kBicgstab, kGmres };
-std::string_view Name(InnerSolver solver);
-
-enum class Preconditioner {
-  kIlu,          // incomplete LU factorisation without fill
-  kGaussSeidel,  // one symmetric Gauss–Seidel pass; needs no factorisation
-};
-std::string_view Name(Preconditioner preconditioner);
-
-// A number that there is none of.
-inline constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
-
-// What a solve is doing, after a pass or a step of its own kind.
-struct SolveStep {
-  double iterations = 0;  // row updates so far ÷ rows of the model
-  std::int64_t inner_iterations = 0;
-  double seconds = 0;
-  double residual =
-      0;             // largest change of the last pass, whatever its kind; NaN where there is none
-  double lower = 0;  // bounds of V* − V by a plain backup; NaN where this step was none
-  double upper = 0;
-  const AcceleratorStatistics* acceleration = nullptr;  // with `anderson` only
-};
-
-struct SolveOptions {
-  SolveMethod method = SolveMethod::kAuto;
-
-  // γ, [0, 1). Wins over the model's own; needed where the model has none.
-  std::optional<double> discount = {};
-
-  // The guaranteed bound on |V* − V|, > 0. Below the rounding floor (about |V|·ε/(1−γ)) the solve
-  // stops at the floor, not converged.
-  double tolerance = 1e-6;
-
-  // Rewards are costs: the smallest value is the best. Values and bounds are those of the costs.
-  bool minimize = false;
-
-  // How action values become a state's value; other than max for vi only. mellowmax: the
-  // certificate is for its own fixed point, and bias_bound tells how far that is from V*.
-  // boltzmann: stops when the residual is at most the tolerance, and has no certificate.
-  // dynamic-boltzmann: certified by max.
-  Backup backup = {};
-
-  // Anderson acceleration of the map of vi or mpi.
-  bool anderson = false;
-  AcceleratorOptions acceleration = {};
-
-  StateOrder order = StateOrder::kBfs;  // gs, ipi, pi
-
-  // Most passes of a policy between two improvements, [0, 1e6]; fewer when the policy's values are
-  // near enough. Not set: 40 for mpi (accelerated: always 5), 20 for gs. 0 makes gs the classic
-  // method.
-  std::optional<int> evaluation_sweeps = {};
-
-  InnerSolver inner = InnerSolver::kBicgstab;            // ipi, auto
-  Preconditioner preconditioner = Preconditioner::kIlu;  // ipi, auto
-
-  // [1, 1024]. The result does not depend on it. Gauss–Seidel passes and factorisations use one.
-  int threads = 1;
-
-  // Reaching one of these ends the solve with the best it has, its honest bounds, and `converged`
-  // false. Iterations are row updates ÷ rows, the last backup included: at least 1.
-  double max_seconds = std::numeric_limits<double>::infinity();
-  double max_iterations = std::numeric_limits<double>::infinity();
-
-  // Called after each pass; false ends the solve as a limit does. `stop` is asked between, more
-  // often, and true has the same effect.
-  //
-  // Watching takes time, of which max_seconds is aware, but changes nothing else: the result has
-  // the same bits with on_step and without. gs, ipi and pi, whose own passes prove no bounds, make
-  // a plain backup for it every 25 iterations; these are counted in `watch_backups` and nowhere
-  // else.
-  std::function<bool(const SolveStep&)> on_step = {};
-  std::function<bool()> stop = {};
-
-  // Throws BadInput naming the option, its value and its range.
-  void Validate() const;
-};
 
 enum class SolveEnd { kConverged, kTime, kIterations, kStopped, kRounding };
 
@@ -166,6 +71,9 @@ struct Solution {
   double bytes_per_second = 0;  // streamed by passes, per second in them
   std::optional<AcceleratorStatistics> acceleration;
 };
+
+// The discount that Solve takes: that of the options, or else the model's.
+std::optional<double> DiscountFor(const Model& model, const SolveOptions& options);
 
 // Throws BadInput for bad options and a missing discount, WorkFailed without memory.
 Solution Solve(const Model& model, const SolveOptions& options);

@@ -10,7 +10,7 @@ Solution SolveByValueIteration(SolveRun& run);  // vi with max, plain or acceler
 Solution SolveByOperator(SolveRun& run);        // vi with mellowmax, boltzmann, dynamic-boltzmann
 Solution SolveByJacobi(SolveRun& run);
 
-// Modified policy iteration, a step at a time, so that `auto` can watch it and leave.
+// Modified policy iteration, a step at a time: `auto` can watch it and stop.
 class ModifiedPolicyIteration {
  public:
   explicit ModifiedPolicyIteration(SolveRun& run);

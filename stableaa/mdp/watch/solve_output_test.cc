@@ -8,24 +8,18 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "stableaa/core/error.h"
 #include "stableaa/mdp/generate/generators.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::solve_output_test {
 
 class SolveOutput : public testing::Test {
  protected:
-  SolveOutput() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "output_test.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
-    directory_ = pattern;
-  }
-  ~SolveOutput() override { std::filesystem::remove_all(directory_); }
-
   std::string Read(const std::string& name) const {
     std::ifstream file(directory_ / name, std::ios::binary);
     std::stringstream content;
@@ -42,18 +36,12 @@ class SolveOutput : public testing::Test {
   // The message of the error, without the path before it.
   std::string PolicyError(const std::string& content) const {
     const std::filesystem::path path = File(content);
-    try {
-      ReadPolicy(path, model_);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.exit_code(), 2);
-      const std::string message = error.what();
-      EXPECT_TRUE(message.starts_with(path.string() + ":")) << message;
-      return message.substr(std::min(message.size(), path.string().size() + 1));
-    }
-    return "no error";
+    const std::string message = MessageOf([&] { ReadPolicy(path, model_); });
+    EXPECT_TRUE(message.starts_with(path.string() + ":")) << message;
+    return message.substr(std::min(message.size(), path.string().size() + 1));
   }
 
-  std::filesystem::path directory_;
+  const TemporaryFolder directory_;
   // Three states with two actions each.
   const Model model_ = GenerateModel({.kind = "chain", .states = 3});
 };
@@ -114,7 +102,7 @@ TEST_F(SolveOutput, APathThatCannotBeWrittenToIsAnErrorBeforeTheSolve) {
 
 TEST_F(SolveOutput, AreGoneIfNothingIsWritten) {
   { SolutionFiles files({.values = directory_ / "v.csv"}); }
-  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
 TEST_F(SolveOutput, ManyStatesAreWrittenWhole) {

@@ -9,23 +9,16 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "stableaa/core/error.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::solve_plot_test {
 
 class SolvePlotFile : public testing::Test {
  protected:
-  SolvePlotFile() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "plot_test.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
-    directory_ = pattern;
-    path_ = directory_ / "p.svg";
-  }
-  ~SolvePlotFile() override { std::filesystem::remove_all(directory_); }
   void SetUp() override {
     if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "needs gnuplot";
   }
@@ -39,8 +32,8 @@ class SolvePlotFile : public testing::Test {
     return content.str();
   }
 
-  std::filesystem::path directory_;
-  std::filesystem::path path_;
+  const TemporaryFolder directory_;
+  const std::filesystem::path path_ = directory_ / "p.svg";
 };
 
 const std::vector<SolveCurve>& TwoCurves() {

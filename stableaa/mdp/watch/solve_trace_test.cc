@@ -10,11 +10,11 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 
 #include "stableaa/base/text/csv_cells.h"
-#include "stableaa/core/error.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::solve_trace_test {
 
@@ -24,14 +24,6 @@ constexpr char kHeader[] =
 
 class SolveTraceFile : public testing::Test {
  protected:
-  SolveTraceFile() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "trace_test.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
-    directory_ = pattern;
-    path_ = directory_ / "t.csv";
-  }
-  ~SolveTraceFile() override { std::filesystem::remove_all(directory_); }
-
   std::string Content() const {
     std::ifstream file(path_, std::ios::binary);
     std::stringstream content;
@@ -42,8 +34,8 @@ class SolveTraceFile : public testing::Test {
     std::ofstream(path_, std::ios::binary) << content;
   }
 
-  std::filesystem::path directory_;
-  std::filesystem::path path_;
+  const TemporaryFolder directory_;
+  const std::filesystem::path path_ = directory_ / "t.csv";
 };
 
 TEST_F(SolveTraceFile, HasALinePerStepWithEmptyCellsForWhatIsNotThere) {
@@ -109,13 +101,8 @@ TEST_F(SolveTraceFile, ThatIsMissingOrEmptyHasNoRuns) {
 // Without a writer, opening it would wait for ever.
 TEST_F(SolveTraceFile, ThatIsAPipeIsNotAddedTo) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  try {
-    ReadTrace(path_);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit_code(), 2);
-    EXPECT_EQ(error.what(), path_.string() + ": expected a regular file to add to");
-  }
+  EXPECT_EQ(MessageOf([&] { ReadTrace(path_); }),
+            path_.string() + ": expected a regular file to add to");
 }
 
 TEST_F(SolveTraceFile, OfAnotherKindIsAnErrorWithTheLine) {
@@ -126,15 +113,8 @@ TEST_F(SolveTraceFile, OfAnotherKindIsAnErrorWithTheLine) {
            {std::string(kHeader) + "a,1,1,1,1,1,1,,,,,\na,1,1,x,1,1,1,,,,,\n", 3},
            {std::string(kHeader) + "\"a,1,1,1,1,1,1,,,,,\n", 2}}) {
     SetContent(content);
-    try {
-      ReadTrace(path_);
-      ADD_FAILURE() << content;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.exit_code(), 2);
-      EXPECT_TRUE(
-          std::string(error.what()).starts_with(path_.string() + ":" + std::to_string(line) + ": "))
-          << error.what();
-    }
+    const std::string message = MessageOf([&] { ReadTrace(path_); });
+    EXPECT_TRUE(message.starts_with(path_.string() + ":" + std::to_string(line) + ": ")) << message;
     EXPECT_EQ(Content(), content);
   }
 }

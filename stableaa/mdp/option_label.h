@@ -1,0 +1,18 @@
+// What messages call an option: by default its name, "evaluation_sweeps". A caller whose users set
+// it in another way (a flag, a key) can have that in the messages instead.
+#ifndef STABLEAA_MDP_OPTION_LABEL_H_
+#define STABLEAA_MDP_OPTION_LABEL_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace stableaa {
+
+using OptionLabel = std::function<std::string(std::string_view name)>;
+
+inline std::string NameAsLabel(std::string_view name) { return std::string(name); }
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_MDP_OPTION_LABEL_H_
