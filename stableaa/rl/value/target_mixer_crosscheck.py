@@ -1,4 +1,4 @@
-"""Compares the target mixer with NumPy: residuals, weights and targets of DESIGN.md, section 6.
+"""Compares WeightFitter and TargetMixer with NumPy: residuals, weights and targets.
 
 Usage: target_mixer_crosscheck.py PROGRAM, the program built from target_mixer_crosscheck.cc.
 Exits with 0 if all agree, 1 if any does not, 77 (skipped) without NumPy.
