@@ -229,9 +229,10 @@ TEST_F(TrainerTest, TrainsOnWhatTheProgramHasRegistered) {
                        .action = Space::Discrete(2),
                        .max_episode_steps = 20},
                       [] { return std::make_unique<Lamp>(); });
-  const RunOptions options = SmallRunOptions(
-      "Test/Lamp", "dqn",
-      {"train.steps=1000", "optimizer.learning_rate=0.01", "env.max_episode_steps=0"});
+  const RunOptions options =
+      SmallRunOptions("Test/Lamp", "dqn",
+                      {"train.steps=1000", "agent.discount=0", "optimizer.learning_rate=0.01",
+                       "env.max_episode_steps=0"});
   EXPECT_NO_THROW(CheckTrainable(options));
   const fs::path straight = Straight(options), run = folder_ / "run";
   {
