@@ -1,7 +1,7 @@
 # One library target per folder under stableaa/.
 #
-# stableaa_layer(NAME [PROGRAM_ONLY] SOURCES a.cc ... [INTERNAL_HEADERS a.h ...] [USES layer ...]
-#                [LINKS target ...])
+# stableaa_layer(NAME [PROGRAM_ONLY] SOURCES a.cc ... [INTERNAL_HEADERS a.h or folder ...]
+#                [USES layer ...] [LINKS target ...])
 #   defines stableaa_NAME, exported as stableaa::NAME. USES names the layers it may include; the
 #   order is enforced by the compiler: a layer sees the headers of its own folder and of the layers
 #   it uses, and of no other, because each folder is reached through an include directory of its
