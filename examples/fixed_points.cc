@@ -51,8 +51,8 @@ struct Problem {
 };
 
 // ---------------------------------------------------------------------------------------------
-// Problems a and b: value iteration, V(s) <- backup_a [ r(s,a) + discount * sum_s' p(s'|s,a) V(s')
-// ].
+// Problems a and b: value iteration,
+// V(s) <- backup_a [ r(s,a) + discount * sum_s' p(s'|s,a) V(s') ].
 
 // Every row (s, a) has the same number of successors, so that no index of rows is needed.
 struct Mdp {

@@ -140,7 +140,7 @@ class Accelerator {
   const AcceleratorStatistics& statistics() const { return statistics_; }
   const AcceleratorOptions& options() const { return options_; }
 
-  // Of the last step that computed any: an accelerated one, or one with ‖τ‖ above max_weight_norm.
+  // Those of the last step that computed any, even if ‖τ‖ was above max_weight_norm.
   const MixingWeights& weights() const { return solver_.weights(); }
 
  private:

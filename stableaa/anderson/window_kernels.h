@@ -17,7 +17,7 @@ namespace stableaa {
 // Where the sums of one chunk stand; from kOthers on, (h·H_j, e·H_j) for each older column.
 enum WindowSum : std::size_t { kResidual, kNewStep, kNewColumn, kCross, kOthers };
 
-// Pointers to the begin of the chunk. T is the type in which columns are kept: double or float.
+// Pointers to the chunk's first elements. T is the type in which columns are kept: double or float.
 template <typename T>
 struct AppendChunk {
   std::size_t size;

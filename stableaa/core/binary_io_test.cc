@@ -4,8 +4,9 @@
 
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
+
+#include "stableaa/testing/message.h"
 
 namespace stableaa::binary_io_test {
 
@@ -17,18 +18,6 @@ std::vector<std::byte> Bytes(std::initializer_list<int> values) {
 
 std::vector<std::byte> Copy(const ByteWriter& out) {
   return {out.bytes().begin(), out.bytes().end()};
-}
-
-// The message of the BadInput that `read` must throw.
-std::string MessageOf(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kBadInput) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
 }
 
 TEST(ByteWriter, IsLittleEndianWithoutPadding) {

@@ -26,7 +26,7 @@
 
 namespace stableaa {
 
-// Both ends belong to the range. The limits of the field's type apply besides.
+// Both ends belong to the range. The limits of the field's type apply, too.
 struct IntRange {
   std::int64_t at_least = std::numeric_limits<std::int64_t>::min();
   std::int64_t at_most = std::numeric_limits<std::int64_t>::max();

@@ -19,7 +19,7 @@
 //   config.LoadFile("my.toml");          // `options` holds the file's values ...
 //   config.Set("anderson.memory=7");     // ... and later sources win over earlier ones
 //
-// What has to be looked at before it counts is a ConfigSource, read once and applied later.
+// To look at a file or an override before applying it, read it into a ConfigSource.
 //
 // Whatever a user can get wrong is a BadInput that names the place: an unknown key (with the key
 // that was probably meant), a wrong type, a value outside its range, bad syntax. A source with one
@@ -70,8 +70,8 @@ struct ConfigKey {
   std::string origin;  // who gave the value: "default", "my.toml:3", "--set"
 };
 
-// What one source says, read once, so that a pipe can be one: it may be looked at and applied as
-// often as needed. Its keys and values are not checked before Config::Apply.
+// A file, text or override that has been read, once, so that it may be a pipe. It can be looked at
+// and applied as often as needed. Its keys and values are not checked before Config::Apply.
 class ConfigSource {
  public:
   // A TOML file or a pipe, of at most 1 MiB.
@@ -102,7 +102,7 @@ class ConfigSource {
   std::shared_ptr<const std::vector<ConfigEntry>> entries_;
 };
 
-// Holds pointers into the described structs, which therefore have to outlive it. Not thread-safe.
+// Holds pointers into the described structs, which have to outlive it. Not thread-safe.
 class Config : public OptionTable {
  public:
   Config();

@@ -22,6 +22,8 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::atomic_file_test {
 
@@ -55,18 +57,11 @@ mode_t PermissionsOf(const fs::path& path) {
 // A fresh directory for each test.
 class InDirectory : public testing::Test {
  protected:
-  InDirectory() {
-    std::string pattern = (fs::temp_directory_path() / "stableaa-test-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  ~InDirectory() override { fs::remove_all(directory_); }
-
-  fs::path Path(std::string_view name) const { return directory_ / name; }
+  fs::path Path(std::string_view name) const { return folder_ / name; }
 
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(directory_)) {
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
       names.push_back(entry.path().filename().string());
     }
     std::sort(names.begin(), names.end());
@@ -75,26 +70,19 @@ class InDirectory : public testing::Test {
 
   // What `work` throws, with the test's directory left out of the message.
   std::string MessageOf(Error::Kind kind, const std::function<void()>& work) const {
-    try {
-      work();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << error.what();
-      return WithoutDirectory(error.what());
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
+    return WithoutDirectory(stableaa::MessageOf(work, kind));
   }
 
  private:
   std::string WithoutDirectory(std::string message) const {
-    const std::string prefix = directory_.string() + "/";
+    const std::string prefix = folder_.path().string() + "/";
     for (size_t at = 0; (at = message.find(prefix)) != message.npos;) {
       message.erase(at, prefix.size());
     }
     return message;
   }
 
-  fs::path directory_;
+  const TemporaryFolder folder_;
 };
 
 constexpr auto kBadInput = Error::Kind::kBadInput;

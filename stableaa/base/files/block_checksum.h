@@ -33,7 +33,7 @@ class BlockChecksum {
   // Throws std::logic_error unless `bytes` is a whole number of blocks.
   void Extend(std::span<const std::byte> bytes);
 
-  // Of all so far.
+  // The checksum of all bytes so far.
   std::uint64_t Value() const;
 
   using Lanes = std::array<std::uint64_t, 8>;

@@ -10,7 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "stableaa/core/error.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::mapped_file_test {
 
@@ -18,29 +19,14 @@ namespace fs = std::filesystem;
 
 class MappedFileTest : public testing::Test {
  protected:
-  MappedFileTest() {
-    std::string pattern = (fs::temp_directory_path() / "stableaa-test-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    path_ = directory_ / "file";
-  }
-  ~MappedFileTest() override { fs::remove_all(directory_); }
-
   void Fill(const std::string& content) const { std::ofstream(path_, std::ios::binary) << content; }
 
   std::string Refusal(const fs::path& path) const {
-    try {
-      const MappedFile file(path);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
-      return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return {};
+    return MessageOf([&] { const MappedFile file(path); });
   }
 
-  fs::path directory_;
-  fs::path path_;
+  const TemporaryFolder folder_;
+  const fs::path path_ = folder_ / "file";
 };
 
 // Different at every place.
@@ -95,7 +81,7 @@ TEST_F(MappedFileTest, AReplacedFileStaysAsItWas) {
   const std::string former = Pattern(kLarge);
   Fill(former);
   const MappedFile file(path_);
-  const fs::path other = directory_ / "other";
+  const fs::path other = folder_ / "other";
   std::ofstream(other) << "new";
   fs::rename(other, path_);
   EXPECT_TRUE(file.text() == former);
@@ -117,8 +103,8 @@ TEST_F(MappedFileTest, MovingKeepsTheBytesInPlace) {
 }
 
 TEST_F(MappedFileTest, WhatCannotBeReadIsBadInput) {
-  EXPECT_EQ(Refusal(directory_ / "missing"), (directory_ / "missing").string() + " does not exist");
-  EXPECT_EQ(Refusal(directory_), directory_.string() + " is a directory, expected a file");
+  EXPECT_EQ(Refusal(folder_ / "missing"), (folder_ / "missing").string() + " does not exist");
+  EXPECT_EQ(Refusal(folder_.path()), folder_.path().string() + " is a directory, expected a file");
   Fill("x");
   EXPECT_NE(Refusal(path_ / "below").find("Not a directory"), std::string::npos);
   EXPECT_EQ(Refusal("/dev/zero"), "/dev/zero is a device, expected a file or a pipe");

@@ -76,7 +76,8 @@ class NpzReader {
   // Reads the archive's directory. Borrows `archive`, which must outlive the reader and the arrays.
   NpzReader(std::span<const std::byte> archive, std::string name);
 
-  // Of all arrays, in alphabetical order, without ".npy". Other files in the archive are left out.
+  // The names of all arrays in alphabetical order, without ".npy". Other files in the archive are
+  // left out.
   std::vector<std::string> names() const;
   bool Contains(const std::string& array) const { return entries_.contains(array); }
 

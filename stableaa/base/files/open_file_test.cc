@@ -12,8 +12,9 @@
 #include <fstream>
 #include <string>
 
-#include "stableaa/base/files/directories.h"
 #include "stableaa/core/error.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::open_file_test {
 
@@ -21,24 +22,17 @@ namespace fs = std::filesystem;
 
 class OpenFileTest : public testing::Test {
  protected:
-  fs::path Path(const std::string& name) const { return folder_.path() / name; }
+  fs::path Path(const std::string& name) const { return folder_ / name; }
 
   std::string RefusalOf(const std::string& name,
                         OpenedFile (*open)(const fs::path&) = OpenRegularFile) const {
-    try {
-      open(Path(name));
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kBadInput) << error.what();
-      const std::string message = error.what();
-      const std::size_t at = message.find(folder_.path().string() + "/");
-      return at == message.npos
-                 ? message
-                 : std::string(message).erase(at, folder_.path().string().size() + 1);
-    }
-    return "";
+    std::string message = MessageOf([&] { open(Path(name)); });
+    const std::string prefix = folder_.path().string() + "/";
+    const std::size_t at = message.find(prefix);
+    return at == message.npos ? message : message.erase(at, prefix.size());
   }
 
-  const TemporaryDirectory folder_{"open_file_test."};
+  const TemporaryFolder folder_;
 };
 
 TEST_F(OpenFileTest, RegularFilesAreOpenedThroughLinksToo) {
@@ -74,14 +68,14 @@ TEST_F(OpenFileTest, AllElseIsRefusedByNameAndWithoutWaiting) {
 
   EXPECT_EQ(RefusalOf("d", OpenAnyFile), "d is a directory, expected a file");
   EXPECT_EQ(RefusalOf("socket", OpenAnyFile), "socket is a socket, expected a regular file");
-  EXPECT_EQ(RefusalOf("zero", OpenAnyFile), "");
+  EXPECT_EQ(RefusalOf("zero", OpenAnyFile), "no error");
 }
 
 TEST_F(OpenFileTest, TooManyOpenFilesIsNotTheFilesFault) {
   std::ofstream(Path("f")) << "abc";
   // UBSan needs descriptors to look at classes that it has not met yet, so it meets them here.
   fs::create_symlink("itself", Path("itself"));
-  EXPECT_NE(RefusalOf("itself", OpenRegularFile), "");
+  EXPECT_NE(RefusalOf("itself", OpenRegularFile), "no error");
   const pid_t child = ::fork();
   if (child == 0) {
     const rlimit none = {.rlim_cur = 0, .rlim_max = 0};

@@ -4,8 +4,7 @@
 //                        .descriptors = {{input.get(), STDIN_FILENO}}});
 //   ...
 //   if (!ffmpeg.Wait(60)) ...;           // still running
-//   ffmpeg.exit_code(), ffmpeg.End()     // "ended with exit code 3", "was killed by signal 9
-//   (Killed)"
+//   ffmpeg.End()                         // "ended with exit code 3", "was killed by signal 9 …"
 //
 // The child is the leader of a process group of its own: signals of the terminal do not reach it,
 // and it is killed with all that it has started and that has not left the group. If this process is

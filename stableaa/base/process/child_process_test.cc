@@ -18,6 +18,7 @@
 #include "stableaa/base/process/process_test.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/stopwatch.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::child_process_test {
 
@@ -133,13 +134,9 @@ TEST(ChildProcess, EndsEvenIfItHasLeftItsGroup) {
 
 TEST(ChildProcess, ProgramsThatCannotBeStartedAreWorkThatFails) {
   for (const std::string program : {"no-such-program", "/no/such/program", "/etc/passwd", "/"}) {
-    try {
-      ChildProcess child({.program = program});
-      FAIL() << program;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed);
-      EXPECT_NE(std::string(error.what()).find(program), std::string::npos);
-    }
+    const std::string message =
+        MessageOf([&] { ChildProcess child({.program = program}); }, Error::Kind::kWorkFailed);
+    EXPECT_NE(message.find(program), std::string::npos) << message;
   }
 }
 

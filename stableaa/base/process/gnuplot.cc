@@ -1,7 +1,7 @@
 #include "stableaa/base/process/gnuplot.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,13 +38,6 @@ std::string ReadAll(int file) {
   }
 }
 
-void RefuseFlood(const Descriptor& file) {
-  struct stat status = {};
-  if (fstat(file.get(), &status) == 0 && status.st_size > kMostBytes) {
-    throw WorkFailed(fmt::format("gnuplot has written more than {} bytes", kMostBytes));
-  }
-}
-
 // What gnuplot prints for the arguments and the script.
 std::string Run(const std::vector<std::string>& arguments, std::string_view script) {
   const Descriptor input = MemoryFile("script", script);
@@ -67,8 +60,8 @@ std::string Run(const std::vector<std::string>& arguments, std::string_view scri
   const ToolWatch watch("gnuplot");
   while (!gnuplot->Wait(kToolSlice)) {
     watch.Check();
-    RefuseFlood(output);
-    RefuseFlood(errors);
+    watch.CheckSize(output, kMostBytes);
+    watch.CheckSize(errors, kMostBytes);
   }
   if (gnuplot->exit_code() != 0) {
     throw WorkFailed(

@@ -18,6 +18,8 @@
 #include "stableaa/base/process/process_test.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/stopwatch.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::gnuplot_test {
 
@@ -69,43 +71,27 @@ TEST_F(Gnuplot, AnSvgIsXmlWhateverItsText) {
 }
 
 TEST_F(Gnuplot, SaysWhatIsWrongWithAScript) {
-  try {
-    RunGnuplot("plot nonsense(x)\n");
-    FAIL() << "has drawn nonsense";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed);
-    EXPECT_NE(std::string(error.what()).find("gnuplot ended with exit code"), std::string::npos)
-        << error.what();
-    EXPECT_NE(std::string(error.what()).find("undefined function: nonsense"), std::string::npos)
-        << error.what();
-  }
+  const std::string message =
+      MessageOf([] { RunGnuplot("plot nonsense(x)\n"); }, Error::Kind::kWorkFailed);
+  EXPECT_NE(message.find("gnuplot ended with exit code"), std::string::npos) << message;
+  EXPECT_NE(message.find("undefined function: nonsense"), std::string::npos) << message;
 }
 
 TEST_F(Gnuplot, DoesNotReadTheSettingsOfTheUser) {
-  const std::string pattern = testing::TempDir() + "gnuplot_test.XXXXXX";
-  std::string home = pattern;
-  ASSERT_NE(mkdtemp(home.data()), nullptr);
-  const std::string settings = home + "/.gnuplot";
-  ASSERT_EQ(std::system(("echo 'mine = 1' > " + settings).c_str()), 0);
+  const TemporaryFolder home;
+  std::ofstream(home / ".gnuplot") << "mine = 1\n";
   const char* former = std::getenv("HOME");
   const std::string kept = former == nullptr ? "" : former;
-  setenv("HOME", home.c_str(), 1);
+  setenv("HOME", home.path().c_str(), 1);
   EXPECT_EQ(RunGnuplot("set print '-'\nprint exists('mine')\n"), "0\n");
   setenv("HOME", kept.c_str(), 1);
-  ASSERT_EQ(std::system(("rm " + settings + " && rmdir " + home).c_str()), 0);
 }
 
 TEST(GnuplotProgram, ThatIsMissingIsWorkThatFailsAndNamesThePackage) {
   const char* former = std::getenv("PATH");
   const std::string path = former == nullptr ? "" : former;
   setenv("PATH", "/nowhere", 1);
-  std::string message;
-  try {
-    CheckGnuplot();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed);
-    message = error.what();
-  }
+  const std::string message = MessageOf([] { CheckGnuplot(); }, Error::Kind::kWorkFailed);
   setenv("PATH", path.c_str(), 1);
   EXPECT_TRUE(message.starts_with("a plot needs gnuplot (Debian: gnuplot-nox): cannot start"))
       << message;
@@ -129,13 +115,7 @@ class FullGnuplotStandIn : public testing::Test {
 
   template <typename Draw>
   static std::string FailureOf(Draw draw) {
-    try {
-      draw();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed) << error.what();
-      return error.what();
-    }
-    return "";
+    return MessageOf(draw, Error::Kind::kWorkFailed);
   }
 
   std::string Noted(const std::string& name) const {

@@ -1,6 +1,7 @@
 #include "stableaa/base/process/outside_tool.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -47,6 +48,13 @@ void ToolWatch::Check() const {
       fmt::format("{} has not got on for {:g} s and was killed ({} in the environment sets this "
                   "limit)",
                   program_, limit_, kVariable));
+}
+
+void ToolWatch::CheckSize(const Descriptor& file, off_t most) const {
+  struct stat status = {};
+  if (::fstat(file.get(), &status) == 0 && status.st_size > most) {
+    throw WorkFailed(fmt::format("{} has written more than {} bytes", program_, most));
+  }
 }
 
 }  // namespace stableaa

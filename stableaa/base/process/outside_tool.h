@@ -1,14 +1,21 @@
-// Patience with the programs that draw for us, gnuplot and ffmpeg: one that hangs is given up.
+// Patience with the programs that draw for us, gnuplot and ffmpeg: one that hangs, or floods us with
+// output, is given up.
 //
 //   ToolWatch watch("gnuplot");
-//   while (!gnuplot.Wait(kToolSlice)) watch.Check();
+//   while (!gnuplot.Wait(kToolSlice)) {
+//     watch.Check();
+//     watch.CheckSize(output, kMostBytes);
+//   }
 //
 // The caller's ChildProcess kills the program while the error passes.
 #ifndef STABLEAA_BASE_PROCESS_OUTSIDE_TOOL_H_
 #define STABLEAA_BASE_PROCESS_OUTSIDE_TOOL_H_
 
+#include <sys/types.h>
+
 #include <string>
 
+#include "stableaa/base/files/descriptor.h"
 #include "stableaa/core/stopwatch.h"
 
 namespace stableaa {
@@ -30,6 +37,9 @@ class ToolWatch {
   // WorkFailed, naming the program and the limit, once the time is over; WorkFailed("interrupted")
   // if Ctrl-C has come (InterruptGuard) since this object was made.
   void Check() const;
+
+  // WorkFailed, naming the program, once the file has more than `most` bytes.
+  void CheckSize(const Descriptor& file, off_t most) const;
 
  private:
   std::string program_;

@@ -117,7 +117,7 @@ TomlValue FromJson(const std::string& key, const Json& json) {
   return {std::move(list)};
 }
 
-// Of brackets outside of strings, before anything recurses into them.
+// How deep brackets outside of strings are nested; asked before anything recurses into them.
 int DepthOf(std::string_view json) {
   int depth = 0, deepest = 0;
   bool in_string = false;

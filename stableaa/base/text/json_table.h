@@ -17,8 +17,8 @@
 namespace stableaa {
 
 // A file that nests deeper, or has more, is a mistake or an attack.
-inline constexpr int kMaxTableDepth =
-    16;  // tables and lists around a value, the outermost included
+// Depth: tables and lists around a value, the outermost included.
+inline constexpr int kMaxTableDepth = 16;
 inline constexpr std::size_t kMaxTableBytes = 65536;  // of JSON
 
 // BadInput, naming `key` and what is in the way.

@@ -7,7 +7,7 @@
 namespace stableaa {
 namespace {
 
-// Of the character of `length` bytes, well-formed, that `text` starts with.
+// The code point of the well-formed character of `length` bytes that `text` starts with.
 unsigned CodePoint(std::string_view text, std::size_t length) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (length == 1) return byte(0);
