@@ -14,8 +14,8 @@
 #include "stableaa/bellman/policy.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
+#include "stableaa/core/saved_number.h"
 #include "stableaa/core/stopwatch.h"
-#include "stableaa/rl/run/saved_number.h"
 
 namespace stableaa {
 

@@ -1,4 +1,4 @@
-#include "stableaa/rl/run/saved_number.h"
+#include "stableaa/core/saved_number.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,26 @@
 #include "stableaa/core/binary_io.h"
 
 namespace stableaa {
+namespace {
+
+int InRange(const ByteReader& in, std::int64_t value, std::string_view what, int low, int high) {
+  if (value >= low && value <= high) return static_cast<int>(value);
+  throw in.Wrong(fmt::format("expected {} of {} to {}, found {}", what, low, high, value));
+}
+
+}  // namespace
+
+void SaveSmall(ByteWriter& out, int value) { out.U8(static_cast<std::uint8_t>(value)); }
+
+int LoadSmall(ByteReader& in, std::string_view what, int low, int high) {
+  const std::uint8_t value = in.U8();
+  return InRange(in, value, what, low, high);
+}
+
+int LoadWhole(ByteReader& in, std::string_view what, int low, int high) {
+  const std::int64_t value = in.I64();
+  return InRange(in, value, what, low, high);
+}
 
 std::int64_t LoadCount(ByteReader& in, std::string_view what, std::int64_t most) {
   const std::int64_t count = in.I64();
