@@ -18,8 +18,6 @@ macro(stableaa_outside target)
 endmacro()
 
 stableaa_outside(fmt::fmt FIND fmt REQUIRES fmt)
-# By name: its module would define macros that change a user's own spdlog.
-stableaa_outside(spdlog::spdlog FIND spdlog LIBS spdlog)
 stableaa_outside(ZLIB::ZLIB FIND ZLIB REQUIRES zlib)
 # The names rather than -fopenmp, which would choose the runtime by the user's compiler.
 stableaa_outside(OpenMP::OpenMP_CXX FIND "OpenMP COMPONENTS CXX" LIBS ${OpenMP_CXX_LIB_NAMES})
@@ -27,6 +25,7 @@ stableaa_outside(OpenMP::OpenMP_CXX FIND "OpenMP COMPONENTS CXX" LIBS ${OpenMP_C
 stableaa_outside(PkgConfig::TOMLPLUSPLUS LIBS ${TOMLPLUSPLUS_LIBRARIES})
 stableaa_outside(stableaa_eigen HEADERS_ONLY)
 stableaa_outside(nlohmann_json::nlohmann_json HEADERS_ONLY)
+# Linked, and then named to users, only if the build has found it.
 stableaa_outside(stableaa_dnnl LIBS dnnl)
 stableaa_outside(protobuf::libprotobuf FIND Protobuf REQUIRES protobuf)
 stableaa_outside(PkgConfig::LZ4 LIBS ${LZ4_LIBRARIES})

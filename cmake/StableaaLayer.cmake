@@ -24,6 +24,9 @@ if(STABLEAA_WERROR)
   list(APPEND STABLEAA_WARNINGS -Werror)
 endif()
 
+if(NOT STABLEAA_OPENMP)
+  list(APPEND STABLEAA_WARNINGS -Wno-unknown-pragmas)
+endif()
 if(STABLEAA_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # A source that is included counts as a header, where types of an anonymous namespace are a danger.
   list(APPEND STABLEAA_WARNINGS -Wno-subobject-linkage)

@@ -3,7 +3,6 @@
 // numbers of their state and segments, its first byte chooses the run. The state is loaded from
 // memory or, now and then, all is resumed from files as the program does it; now and then a run
 // that goes on makes a checkpoint, which must then be accepted itself.
-#include <stdlib.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -24,17 +23,13 @@
 #include <vector>
 
 #include "fuzz/accepts.h"
-#include "stableaa/base/config/config.h"
 #include "stableaa/base/files/atomic_file.h"
 #include "stableaa/base/terminal/log.h"
-#include "stableaa/core/binary_io.h"
-#include "stableaa/env/registry.h"
-#include "stableaa/nn/parameters.h"
-#include "stableaa/rl/replay/observation_layout.h"
 #include "stableaa/rl/run/checkpoint_fields_test.h"
 #include "stableaa/rl/run/checkpoint_head.h"
+#include "stableaa/rl/run/small_run_test.h"
 #include "stableaa/rl/run/trainer.h"
-#include "stableaa/rl/value/agent_options.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa {
 namespace {
@@ -47,26 +42,6 @@ constexpr std::int64_t kGoesOn = 4;        // steps of a run that is accepted
 constexpr std::int64_t kReplaySize = 128;  // states
 constexpr std::string_view kSegmentKind = "replay";
 constexpr std::uint32_t kSegmentVersion = 1;
-
-class TemporaryDirectory {
- public:
-  // In memory where that is possible: every input is written to files.
-  TemporaryDirectory() {
-    std::error_code error;
-    const fs::path memory = "/dev/shm";
-    const fs::path parent = fs::is_directory(memory, error) ? memory : fs::temp_directory_path();
-    std::string name = (parent / "checkpoint_fuzz.XXXXXX").string();
-    Require(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~TemporaryDirectory() { fs::remove_all(path_); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::string Content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -93,27 +68,22 @@ void Set(std::span<std::byte> bytes, const CheckpointField& field, std::uint64_t
 
 RunOptions Options(const std::string& env, const std::string& preset,
                    const std::vector<std::string>& assignments) {
-  RunOptions options;
-  Config config;
-  Describe(config, options);
-  LoadPreset(config, env, preset);
-  for (const std::string assignment :
-       {"train.steps=1000", "train.threads=1", "train.batch=4", "train.log_interval_steps=10",
-        "replay.start=16", "replay.size=128", "replay.compression=none",
-        "agent.target_interval_updates=6", "agent.weights.batch=6", "agent.targets=3",
-        "eval.interval_steps=50", "eval.episodes=1", "checkpoint.interval_steps=1000",
-        "network.hidden=[2]", "exploration.epsilon_steps=40", "env.max_episode_steps=20"}) {
-    config.Set(assignment);
-  }
-  for (const std::string& assignment : assignments) config.Set(assignment);
-  return options;
-}
-
-// Of the network.
-int Tensors(const RunOptions& options, const EnvironmentSpec& spec) {
-  const Plan plan =
-      MakePlan(AgentNetwork(options.agent, ObservationLayout(spec).input(), spec.action.n));
-  return static_cast<int>(ParameterTensors(plan).size());
+  std::vector<std::string> all = {"train.steps=1000",
+                                  "train.log_interval_steps=10",
+                                  "replay.start=16",
+                                  "replay.size=128",
+                                  "replay.compression=none",
+                                  "agent.target_interval_updates=6",
+                                  "agent.weights.batch=6",
+                                  "agent.targets=3",
+                                  "eval.interval_steps=50",
+                                  "eval.episodes=1",
+                                  "checkpoint.interval_steps=1000",
+                                  "network.hidden=[2]",
+                                  "exploration.epsilon_steps=40",
+                                  "env.max_episode_steps=20"};
+  all.insert(all.end(), assignments.begin(), assignments.end());
+  return SmallRunOptions(env, preset, all);
 }
 
 // A file of the checkpoint: its payload and where its numbers are.
@@ -134,16 +104,9 @@ class SmallRun {
   explicit SmallRun(const RunOptions& options)
       : run_(directory_.path() / "run"), trainer_(Trainer::Start(run_, options)) {
     trainer_->Run({.stop = [&] { return trainer_->step() >= kStops; }});
-    const std::unique_ptr<Environment> environment =
-        MakeEnvironment(options.train.env, options.env);
-    environment->Reset(1);
-    ByteWriter saved;
-    environment->Save(saved);
     state_.payload = ReadState();
-    const CheckpointFields fields(state_.payload, {.environment_bytes = saved.bytes().size(),
-                                                   .tensors = Tensors(options, environment->spec()),
-                                                   .segment_states = kReplaySize / 8});
-    // Of a tensor's weights, which are most of it and may have any size, two are enough.
+    const CheckpointFields fields(state_.payload, ShapeOfCheckpoint(options, kReplaySize / 8));
+    // Two weights of a tensor are enough: they are most of the state, and may have any size.
     std::ranges::copy_if(fields.all(), std::back_inserter(state_.fields), [](const auto& field) {
       const std::size_t element = field.name.find("][");
       return element == std::string::npos || std::stoi(field.name.substr(element + 2)) < 2;
@@ -323,7 +286,7 @@ class SmallRun {
     changed_.clear();
   }
 
-  TemporaryDirectory directory_;
+  TemporaryFolder directory_{TemporaryFolder::InMemory()};  // every input is written to files
   fs::path run_;
   std::unique_ptr<Trainer> trainer_;
   Part state_;

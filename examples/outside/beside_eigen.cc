@@ -56,7 +56,7 @@ bool PolicyIterationConverges() {
 }
 
 bool ClaimsHold() {
-  stableaa::ExperimentOptions options;
+  stableaa::TrialOptions options;
   options.trials = 3;
   return std::ranges::all_of(stableaa::AllClaims(), [&](const stableaa::Claim& claim) {
     return stableaa::TestClaim(claim, options).corrected.verdict != stableaa::Verdict::kViolated;

@@ -1,15 +1,14 @@
 #include "stableaa/anderson/accelerator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
-#include "stableaa/base/config/config.h"
 #include "stableaa/core/binary_io.h"
+#include "stableaa/core/concat.h"
 #include "stableaa/core/error.h"
+#include "stableaa/core/option_table.h"
 
 namespace stableaa {
 namespace {
@@ -24,9 +23,9 @@ Window MakeWindow(std::size_t size, const AcceleratorOptions& options, const Red
   if (size == 0) throw BadInput("an accelerator needs at least one component, found size = 0");
   if (reduction.ranks < 1 || reduction.rank < 0 || reduction.rank >= reduction.ranks ||
       (reduction.ranks > 1 && !reduction.sum)) {
-    throw BadInput(fmt::format(
-        "a reduction needs 0 ≤ rank < ranks and a sum when ranks > 1, found rank {} of {}{}",
-        reduction.rank, reduction.ranks, reduction.sum ? "" : " without a sum"));
+    throw BadInput(
+        Concat("a reduction needs 0 ≤ rank < ranks and a sum when ranks > 1, found rank ",
+               reduction.rank, " of ", reduction.ranks, reduction.sum ? "" : " without a sum"));
   }
   return Window({.size = size,
                  .memory = options.memory,
@@ -47,57 +46,55 @@ auto Counters(auto& s) {
                                  std::span<const double> image) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (!std::isfinite(x[i])) {
-      throw WorkFailed(fmt::format("step {}: the iterate is {} at component {}", step, x[i], i));
+      throw WorkFailed(Concat("step ", step, ": the iterate is ", x[i], " at component ", i));
     }
     if (!std::isfinite(image[i])) {
-      throw WorkFailed(
-          fmt::format("step {}: the map returned {} at component {}", step, image[i], i));
+      throw WorkFailed(Concat("step ", step, ": the map returned ", image[i], " at component ", i));
     }
     if (!std::isfinite(image[i] - x[i])) {
-      throw WorkFailed(fmt::format("step {}: the residual overflows at component {} ({} − {})",
-                                   step, i, image[i], x[i]));
+      throw WorkFailed(Concat("step ", step, ": the residual overflows at component ", i, " (",
+                              image[i], " − ", x[i], ")"));
     }
   }
-  throw WorkFailed(fmt::format("step {}: the residual is not finite on another rank", step));
+  throw WorkFailed(Concat("step ", step, ": the residual is not finite on another rank"));
 }
 
 }  // namespace
 
-void Describe(Config& config, AcceleratorOptions& options) {
-  config.Int("anderson.memory", &options.memory, {0, Window::kMaxMemory},
-             "Differences of earlier iterates that are mixed; 0 turns acceleration off.");
-  config.Real("anderson.damping", &options.damping, {.above = 0, .at_most = 2},
-              "Share of the images against the iterates, and length of the plain step.");
-  Describe(config, options.weights, "anderson.");
-  config.Int("anderson.interval", &options.interval, {1, 1'000'000},
-             "Accelerate every this many steps; the steps between are plain.");
-  config.Bool("anderson.safeguard", &options.safeguard,
-              "Take back an accelerated step whose residual grew too much.");
-  config.Real("anderson.safeguard_factor", &options.safeguard_factor,
-              {.above = 0, .at_most = 1e100},
-              "Residual growth over the smallest so far that the safeguard lets pass.");
-  config.Real("anderson.max_weight_norm", &options.max_weight_norm, {.above = 0, .at_most = 1e100},
-              "Steps with a larger norm of tau are not tried.");
-  config.Choice("anderson.restart", &options.restart,
-                {{"never", RestartRule::kNever},
-                 {"every", RestartRule::kEvery},
-                 {"growth", RestartRule::kOnGrowth}},
-                "When to empty the window.");
-  config.Int("anderson.restart_interval", &options.restart_interval, {1, 1'000'000'000},
-             "Steps between restarts when restart is every.");
-  config.Real("anderson.restart_growth", &options.restart_growth, {.at_least = 1, .at_most = 1e100},
-              "Residual growth that causes a restart when restart is growth.");
-  config.Choice("anderson.history", &options.history,
-                {{"double", HistoryPrecision::kDouble}, {"float", HistoryPrecision::kFloat}},
-                "Precision in which the window is kept; float halves its memory and traffic.");
-  config.Int("anderson.threads", &options.threads, {1, 1024},
-             "Threads for the passes over the window; the result does not depend on it.");
+void Describe(OptionTable& table, AcceleratorOptions& options) {
+  table.Int("anderson.memory", &options.memory, {0, Window::kMaxMemory},
+            "Differences of earlier iterates that are mixed; 0 turns acceleration off.");
+  table.Real("anderson.damping", &options.damping, {.above = 0, .at_most = 2},
+             "Share of the images against the iterates, and length of the plain step.");
+  Describe(table, options.weights, "anderson.");
+  table.Int("anderson.interval", &options.interval, {1, 1'000'000},
+            "Accelerate every this many steps; the steps between are plain.");
+  table.Bool("anderson.safeguard", &options.safeguard,
+             "Take back an accelerated step whose residual grew too much.");
+  table.Real("anderson.safeguard_factor", &options.safeguard_factor, {.above = 0, .at_most = 1e100},
+             "Residual growth over the smallest so far that the safeguard lets pass.");
+  table.Real("anderson.max_weight_norm", &options.max_weight_norm, {.above = 0, .at_most = 1e100},
+             "Steps with a larger norm of tau are not tried.");
+  table.Choice("anderson.restart", &options.restart,
+               {{"never", RestartRule::kNever},
+                {"every", RestartRule::kEvery},
+                {"growth", RestartRule::kOnGrowth}},
+               "When to empty the window.");
+  table.Int("anderson.restart_interval", &options.restart_interval, {1, 1'000'000'000},
+            "Steps between restarts when restart is every.");
+  table.Real("anderson.restart_growth", &options.restart_growth, {.at_least = 1, .at_most = 1e100},
+             "Residual growth that causes a restart when restart is growth.");
+  table.Choice("anderson.history", &options.history,
+               {{"double", HistoryPrecision::kDouble}, {"float", HistoryPrecision::kFloat}},
+               "Precision in which the window is kept; float halves its memory and traffic.");
+  table.Int("anderson.threads", &options.threads, {1, 1024},
+            "Threads for the passes over the window; the result does not depend on it.");
 }
 
 void AcceleratorOptions::Validate() const {
   AcceleratorOptions copy = *this;
-  Config config;
-  Describe(config, copy);  // a declaration checks the value that its field has
+  RangeCheck check;
+  Describe(check, copy);
 }
 
 Accelerator::Accelerator(std::size_t size, const AcceleratorOptions& options,
@@ -118,9 +115,8 @@ void Accelerator::Reset() {
 
 StepReport Accelerator::Step(std::span<double> x, std::span<const double> image) {
   if (x.size() != size_ || image.size() != size_) {
-    throw BadInput(fmt::format(
-        "an accelerator of size {} was given an iterate of {} and an image of {} components", size_,
-        x.size(), image.size()));
+    throw BadInput(Concat("an accelerator of size ", size_, " was given an iterate of ", x.size(),
+                          " and an image of ", image.size(), " components"));
   }
   try {
     return Advance(x, image);
@@ -245,14 +241,14 @@ void Accelerator::Save(ByteWriter& writer) const {
 void Accelerator::Load(ByteReader& reader) {
   const std::uint32_t version = reader.U32();
   if (version != kStateVersion) {
-    throw reader.Wrong(fmt::format("expected an accelerator state of version {}, found {}",
-                                   kStateVersion, version));
+    throw reader.Wrong(
+        Concat("expected an accelerator state of version ", kStateVersion, ", found ", version));
   }
   AcceleratorStatistics statistics;
   for (std::int64_t* counter : Counters(statistics)) {
     *counter = reader.I64();
     if (*counter < 0 || *counter > kMaxCount) {
-      throw reader.Wrong(fmt::format("a counter is out of range ({})", *counter));
+      throw reader.Wrong(Concat("a counter is out of range (", *counter, ")"));
     }
   }
   statistics.best_residual_norm = reader.F64();

@@ -29,7 +29,7 @@
 
 namespace stableaa {
 
-class Config;
+class OptionTable;
 
 enum class RestartRule {
   kNever,
@@ -82,8 +82,8 @@ struct AcceleratorOptions {
   void Validate() const;
 };
 
-// The keys `anderson.*` of the configuration, bound to the fields of `options`.
-void Describe(Config& config, AcceleratorOptions& options);
+// Enters the fields of `options` into the table as `anderson.*`.
+void Describe(OptionTable& table, AcceleratorOptions& options);
 
 // What one step did.
 enum class StepKind {

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "stableaa/anderson/accelerator.h"
-#include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
 
 namespace {
@@ -26,6 +25,7 @@ using stableaa::Accelerator;
 using stableaa::AcceleratorOptions;
 using stableaa::StepKind;
 using stableaa::StepReport;
+using stableaa::WeightRule;
 
 struct Problem {
   AcceleratorOptions options;
@@ -56,17 +56,24 @@ std::vector<double> Numbers(std::size_t count) {
   return numbers;
 }
 
+WeightRule RuleOf(const std::string& name) {
+  for (const WeightRule rule :
+       {WeightRule::kVanilla, WeightRule::kRaa, WeightRule::kStable, WeightRule::kRelative}) {
+    if (name == stableaa::Name(rule)) return rule;
+  }
+  throw stableaa::BadInput("no rule of weights is called " + name);
+}
+
 Problem ReadProblem(const std::string& memory) {
   Problem problem;
-  stableaa::Config config;
-  Describe(config, problem.options);
-  config.Set("anderson.memory=" + memory);
-  config.Set("anderson.damping=" + Word());
-  config.Set("anderson.weights=" + Word());
-  config.Set("anderson.eta=" + Word());
-  const std::string factor = Word();
-  problem.options.safeguard = factor != "0";
-  if (problem.options.safeguard) config.Set("anderson.safeguard_factor=" + factor);
+  AcceleratorOptions& options = problem.options;
+  options.memory = std::stoi(memory);
+  options.damping = std::stod(Word());
+  options.weights.rule = RuleOf(Word());
+  options.weights.eta = std::stod(Word());
+  const double factor = std::stod(Word());
+  options.safeguard = factor != 0;
+  if (options.safeguard) options.safeguard_factor = factor;
   problem.steps = std::stoi(Word());
   problem.cosine = Word() == "cos";
   const std::size_t n = std::stoul(Word());

@@ -1,11 +1,10 @@
 #include "stableaa/anderson/fixed_point.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "stableaa/core/concat.h"
 #include "stableaa/core/error.h"
 
 namespace stableaa {
@@ -27,10 +26,10 @@ double LargestDifference(std::span<const double> a, std::span<const double> b) {
 FixedPointSummary SolveFixedPoint(const FixedPointMap& map, std::span<double> x,
                                   const FixedPointOptions& options) {
   if (!(options.tolerance >= 0)) {
-    throw BadInput(fmt::format("tolerance = {} is outside its range [0, ∞)", options.tolerance));
+    throw BadInput(Concat("tolerance = ", options.tolerance, " is outside its range [0, ∞)"));
   }
   if (options.max_evaluations < 1) {
-    throw BadInput(fmt::format("max_evaluations = {} must be at least 1", options.max_evaluations));
+    throw BadInput(Concat("max_evaluations = ", options.max_evaluations, " must be at least 1"));
   }
   Accelerator accelerator(x.size(), options.acceleration);
   std::vector<double> image(x.size());

@@ -1,7 +1,5 @@
 #include "stableaa/anderson/weights.h"
 
-#include <fmt/format.h>
-
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <Eigen/QR>
@@ -11,8 +9,10 @@
 #include <utility>
 
 #include "stableaa/anderson/scale.h"
-#include "stableaa/base/config/config.h"
+#include "stableaa/anderson/triangle.h"
+#include "stableaa/core/concat.h"
 #include "stableaa/core/error.h"
+#include "stableaa/core/option_table.h"
 
 namespace stableaa {
 namespace {
@@ -67,13 +67,12 @@ double LargestMagnitude(std::span<const std::span<const double>> columns, std::s
   double largest = 0;
   for (std::size_t c = 0; c < columns.size(); ++c) {
     if (columns[c].size() != length) {
-      throw BadInput(fmt::format("{} column {} has length {}, expected {} as the first residual",
-                                 what, c, columns[c].size(), length));
+      throw BadInput(Concat(what, " column ", c, " has length ", columns[c].size(), ", expected ",
+                            length, " as the first residual"));
     }
     for (std::size_t i = 0; i < length; ++i) {
       if (!std::isfinite(columns[c][i])) {
-        throw BadInput(
-            fmt::format("{} column {} has {} at component {}", what, c, columns[c][i], i));
+        throw BadInput(Concat(what, " column ", c, " has ", columns[c][i], " at component ", i));
       }
       largest = std::max(largest, std::abs(columns[c][i]));
     }
@@ -97,28 +96,27 @@ std::string_view Name(WeightRule rule) {
   return "unknown";
 }
 
-void Describe(Config& config, WeightOptions& options, const std::string& prefix) {
+void Describe(OptionTable& table, WeightOptions& options, const std::string& prefix) {
   std::vector<std::pair<std::string, WeightRule>> rules;
   for (const WeightRule rule :
        {WeightRule::kVanilla, WeightRule::kRaa, WeightRule::kStable, WeightRule::kRelative}) {
     rules.emplace_back(Name(rule), rule);
   }
-  config.Choice(prefix + "weights", &options.rule, rules,
-                "Penalty on the mixing weights: none, the one of regularised Anderson "
-                "acceleration, the paper's Eq. 11, or eta times the squared norm of H.");
-  config.Real(prefix + "eta", &options.eta, {.at_least = 0, .at_most = 1e100},
-              "Strength of that penalty.");
-  config.Real(prefix + "rank_tolerance", &options.rank_tolerance, {.above = 0, .below = 1},
-              "Independent part of its length below which a column is dropped.");
-  config.Real(prefix + "condition_limit", &options.condition_limit,
-              {.at_least = 0, .at_most = 1e16},
-              "Condition estimate above which the weights come from a QR factorisation.");
+  table.Choice(prefix + "weights", &options.rule, rules,
+               "Penalty on the mixing weights: none, the one of regularised Anderson "
+               "acceleration, the paper's Eq. 11, or eta times the squared norm of H.");
+  table.Real(prefix + "eta", &options.eta, {.at_least = 0, .at_most = 1e100},
+             "Strength of that penalty.");
+  table.Real(prefix + "rank_tolerance", &options.rank_tolerance, {.above = 0, .below = 1},
+             "Independent part of its length below which a column is dropped.");
+  table.Real(prefix + "condition_limit", &options.condition_limit, {.at_least = 0, .at_most = 1e16},
+             "Condition estimate above which the weights come from a QR factorisation.");
 }
 
 void WeightOptions::Validate() const {
   WeightOptions copy = *this;
-  Config config;
-  Describe(config, copy, "");  // a declaration checks the value that its field has
+  RangeCheck check;
+  Describe(check, copy, "");
 }
 
 double MixingWeights::TauNorm() const {
@@ -312,8 +310,8 @@ const MixingWeights& WeightSolver::Solve(std::span<const std::span<const double>
   const bool needs_differences = w.options.rule == WeightRule::kStable;
   const std::size_t m = residuals.size() - 1;
   if (differences.size() != m && (needs_differences || !differences.empty())) {
-    throw BadInput(fmt::format("{} residual columns need {} iterate differences, found {}", m + 1,
-                               m, differences.size()));
+    throw BadInput(Concat(m + 1, " residual columns need ", m, " iterate differences, found ",
+                          differences.size()));
   }
   const std::size_t n = residuals[0].size();
   double largest = LargestMagnitude(residuals, n, "residual");
@@ -349,11 +347,14 @@ const MixingWeights& WeightSolver::Solve(std::span<const std::span<const double>
                      .scale = scale})) {
     return w.result;
   }
-  const Eigen::HouseholderQR<Eigen::Ref<Matrix>> qr(w.columns);
+  internal::FactorizeInPlace({.data = w.columns.data(),
+                              .rows = rows,
+                              .columns = last + 1,
+                              .stride = w.columns.outerStride()});
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> triangle;
   triangle.setZero(last + 1, last + 1);
   const Eigen::Index top = std::min(rows, last + 1);
-  triangle.topRows(top) = qr.matrixQR().topRows(top).triangularView<Eigen::Upper>();
+  triangle.topRows(top) = w.columns.topRows(top).triangularView<Eigen::Upper>();
   SolveTriangle({.differences = static_cast<int>(m),
                  .triangle = {triangle.data(), (m + 1) * (m + 1)},
                  .iterates_squared = iterates_squared,

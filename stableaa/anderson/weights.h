@@ -15,8 +15,9 @@
 //
 // and α (m+1 numbers, oldest first, Σα = 1) follows from it:
 //
-//     α_0 = τ_{m−1},   α_i = τ_{m−1−i} − τ_{m−i},   α_m = 1 − τ_0,   so that   e_k − Hτ = Σ α_i
-//     e_i.
+//     α_0 = τ_{m−1},   α_i = τ_{m−1−i} − τ_{m−i},   α_m = 1 − τ_0,
+//
+// so that e_k − Hτ = Σ α_i e_i.
 //
 // Where this differs from the paper: `vanilla` never inverts HᵀH blindly as Eq. 4 does but drops
 // dependent columns (a deterministic MDP makes H singular within a few steps), and `relative` is
@@ -32,7 +33,7 @@
 
 namespace stableaa {
 
-class Config;
+class OptionTable;
 
 enum class WeightRule {
   // No penalty. The fastest on well-behaved linear maps, the most fragile under noise.
@@ -72,8 +73,8 @@ struct WeightOptions {
   void Validate() const;
 };
 
-// The keys PREFIXweights, PREFIXeta, … of the configuration, bound to the fields of `options`.
-void Describe(Config& config, WeightOptions& options, const std::string& prefix);
+// Enters the fields of `options` into the table as PREFIXweights, PREFIXeta, …
+void Describe(OptionTable& table, WeightOptions& options, const std::string& prefix);
 
 struct MixingWeights {
   std::vector<double> alpha;  // m+1 weights of the iterates, oldest first; sum to 1

@@ -1,7 +1,6 @@
 #include "stableaa/anderson/weights.h"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <Eigen/Dense>
 #include <cmath>
@@ -10,6 +9,9 @@
 #include <vector>
 
 #include "stableaa/core/error.h"
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 namespace stableaa::weights_test {
 
@@ -316,6 +318,7 @@ TEST(Weights, GainOfAResidualFarBelowTheOthersKeepsItsDigits) {
   }
 }
 
+#ifdef _OPENMP
 // A window large enough that Eigen, left to itself, would share out the products.
 TEST(Weights, HaveTheSameBitsForAnyNumberOfThreads) {
   Histories histories(12);
@@ -330,6 +333,7 @@ TEST(Weights, HaveTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(shared.tau, alone.tau);
   EXPECT_EQ(shared.gain, alone.gain);
 }
+#endif
 
 TEST(Weights, BadColumnsAreErrorsThatNameThem) {
   Histories histories(15);

@@ -1,20 +1,22 @@
 #include "stableaa/anderson/window.h"
 
-#include <fmt/format.h>
-
 #include <Eigen/Core>
-#include <Eigen/QR>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <new>
+#include <string>
 #include <type_traits>
 
 #include "stableaa/anderson/scale.h"
+#include "stableaa/anderson/triangle.h"
 #include "stableaa/anderson/window_kernels.h"
 #include "stableaa/core/binary_io.h"
+#include "stableaa/core/concat.h"
 #include "stableaa/core/error.h"
 
 namespace stableaa {
@@ -32,15 +34,29 @@ std::size_t ChunkCount(std::size_t n, std::size_t size) { return (n + size - 1) 
 // QR of `rows` (k extra rows on top hold the R so far), leaving the new R on top.
 void FoldIntoTriangle(Eigen::Ref<Eigen::MatrixXd> rows) {
   const Eigen::Index k = rows.cols();
-  const Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> qr(rows);
+  internal::FactorizeInPlace(
+      {.data = rows.data(), .rows = rows.rows(), .columns = k, .stride = rows.outerStride()});
   rows.topRows(k).triangularView<Eigen::StrictlyLower>().setZero();
+}
+
+// With three digits.
+std::string Gigabytes(double bytes) {
+  char text[32];
+  const auto end =
+      std::to_chars(std::begin(text), std::end(text), bytes / 1e9, std::chars_format::general, 3);
+  return {text, end.ptr};
+}
+
+std::string ShapeText(std::uint64_t size, std::int64_t memory, double damping, bool is_float) {
+  return Concat("size ", size, ", memory ", memory, ", damping ", damping, ", ",
+                is_float ? "float" : "double", " history");
 }
 
 std::vector<double> ReadFinite(ByteReader& reader, std::size_t size, const char* what) {
   std::vector<double> values(size);
   reader.F64s(values);
   for (const double v : values) {
-    if (!std::isfinite(v)) throw reader.Wrong(fmt::format("{} has {}", what, v));
+    if (!std::isfinite(v)) throw reader.Wrong(Concat(what, " has ", v));
   }
   return values;
 }
@@ -103,8 +119,8 @@ Window::Window(const Shape& shape, const Reduction& reduction)
     cross_.reserve(m);
     steps_squared_.reserve(m + 1);
   } catch (const std::exception&) {  // bad_alloc, or length_error from a vector
-    throw WorkFailed(fmt::format("no memory for an acceleration window of {} × {} ({:.3g} GB)", n,
-                                 m, bytes / 1e9));
+    throw WorkFailed(Concat("no memory for an acceleration window of ", n, " × ", m, " (",
+                            Gigabytes(bytes), " GB)"));
   }
 }
 
@@ -384,12 +400,10 @@ void Window::Load(ByteReader& reader, int least_columns) {
   const bool is_float = reader.Bool();
   if (size != shape_.size || memory != shape_.memory || damping != shape_.damping ||
       is_float != (shape_.precision == HistoryPrecision::kFloat)) {
-    throw reader.Wrong(fmt::format(
-        "expected an acceleration window of size {}, memory {}, damping {}, {} history, found "
-        "size {}, memory {}, damping {}, {} history",
-        shape_.size, shape_.memory, shape_.damping,
-        shape_.precision == HistoryPrecision::kFloat ? "float" : "double", size, memory, damping,
-        is_float ? "float" : "double"));
+    throw reader.Wrong(Concat("expected an acceleration window of ",
+                              ShapeText(shape_.size, shape_.memory, shape_.damping,
+                                        shape_.precision == HistoryPrecision::kFloat),
+                              ", found ", ShapeText(size, memory, damping, is_float)));
   }
   if (!reader.Bool()) {
     if (least_columns > 0) throw reader.Wrong("expected an acceleration window, found none");
@@ -401,18 +415,18 @@ void Window::Load(ByteReader& reader, int least_columns) {
   loaded.scale_ = reader.F64();
   int exponent = 0;
   if (!(loaded.scale_ > 0) || std::frexp(loaded.scale_, &exponent) != 0.5) {
-    throw reader.Wrong(fmt::format("expected a power of two as scale, found {}", loaded.scale_));
+    throw reader.Wrong(Concat("expected a power of two as scale, found ", loaded.scale_));
   }
   loaded.iterate_ = ReadFinite(reader, shape_.size, "the iterate");
   loaded.residual_ = ReadFinite(reader, shape_.size, "the residual");
   loaded.residual_squared_ = reader.F64();
   if (!(loaded.residual_squared_ >= 0)) {
-    throw reader.Wrong(fmt::format("a squared norm is {}", loaded.residual_squared_));
+    throw reader.Wrong(Concat("a squared norm is ", loaded.residual_squared_));
   }
   const std::int64_t columns = reader.I64();
   if (columns < least_columns || columns > shape_.memory) {
     throw reader.Wrong(
-        fmt::format("expected {} to {} columns, found {}", least_columns, shape_.memory, columns));
+        Concat("expected ", least_columns, " to ", shape_.memory, " columns, found ", columns));
   }
   loaded.columns_ = static_cast<int>(columns);
   const auto c = static_cast<std::size_t>(columns);
@@ -426,7 +440,7 @@ void Window::Load(ByteReader& reader, int least_columns) {
         const auto column = std::span(*part).subspan(at, shape_.size);
         ReadColumn(reader, column);
         for (const auto v : column) {
-          if (!std::isfinite(v)) throw reader.Wrong(fmt::format("a column has {}", v));
+          if (!std::isfinite(v)) throw reader.Wrong(Concat("a column has ", v));
         }
       }
     }

@@ -1,7 +1,6 @@
 #include "stableaa/bellman/arguments.h"
 
-#include <fmt/format.h>
-
+#include "stableaa/core/concat.h"
 #include "stableaa/core/error.h"
 
 namespace stableaa::internal {
@@ -12,15 +11,15 @@ void RequireActions(std::size_t actions) {
 
 void RequireSize(std::string_view what, std::size_t size, std::size_t expected) {
   if (size != expected) {
-    throw BadInput(fmt::format("{} has {} numbers: expected {}", what, size, expected));
+    throw BadInput(Concat(what, " has ", size, " numbers: expected ", expected));
   }
 }
 
 void RequireWholeRows(std::size_t size, std::size_t actions) {
   RequireActions(actions);
   if (size % actions != 0) {
-    throw BadInput(fmt::format("action values have {} numbers: expected a multiple of {} actions",
-                               size, actions));
+    throw BadInput(Concat("action values have ", size, " numbers: expected a multiple of ", actions,
+                          " actions"));
   }
 }
 
@@ -28,14 +27,14 @@ void RequireRows(std::size_t size, std::size_t rows, std::size_t actions) {
   RequireWholeRows(size, actions);
   // By division: rows * actions could wrap around to the right size.
   if (size / actions != rows) {
-    throw BadInput(fmt::format("action values have {} numbers: expected {} rows of {} actions",
-                               size, rows, actions));
+    throw BadInput(Concat("action values have ", size, " numbers: expected ", rows, " rows of ",
+                          actions, " actions"));
   }
 }
 
 void RequireOmega(std::string_view name, double omega) {
   if (!(omega >= 0)) {
-    throw BadInput(fmt::format("omega of {} is {}: expected a number in [0, inf]", name, omega));
+    throw BadInput(Concat("omega of ", name, " is ", omega, ": expected a number in [0, inf]"));
   }
 }
 

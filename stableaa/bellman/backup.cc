@@ -1,15 +1,15 @@
 #include "stableaa/bellman/backup.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "stableaa/bellman/arguments.h"
 #include "stableaa/bellman/softmax.h"
+#include "stableaa/core/concat.h"
 #include "stableaa/core/error.h"
 
 namespace stableaa {
@@ -185,18 +185,21 @@ std::string_view BackupName(BackupKind kind) { return kNames[static_cast<std::si
 BackupKind ParseBackupKind(std::string_view name) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);
   if (found == kNames.end()) {
-    throw BadInput(fmt::format("backup is '{}': expected {}", name, fmt::join(kNames, ", ")));
+    std::string known;
+    for (const std::string_view one : kNames)
+      known += (known.empty() ? "" : ", ") + std::string(one);
+    throw BadInput(Concat("backup is '", name, "': expected ", known));
   }
   return static_cast<BackupKind>(found - kNames.begin());
 }
 
 void Backup::Validate() const {
-  internal::RequireOmega(fmt::format("backup {}", BackupName(kind)), omega);
+  internal::RequireOmega(Concat("backup ", BackupName(kind)), omega);
 }
 
 Backup Backup::At(std::int64_t t) const {
   if (kind != BackupKind::kDynamicBoltzmann) return *this;
-  if (t < 1) throw BadInput(fmt::format("iteration of dynamic-boltzmann is {}: expected >= 1", t));
+  if (t < 1) throw BadInput(Concat("iteration of dynamic-boltzmann is ", t, ": expected >= 1"));
   const double iteration = static_cast<double>(t);
   return {BackupKind::kBoltzmann, omega * (iteration * iteration)};
 }
@@ -232,7 +235,7 @@ double MellowmaxBiasBound(std::size_t actions, double omega, double discount) {
   internal::RequireActions(actions);
   internal::RequireOmega("mellowmax", omega);
   if (!(discount >= 0 && discount < 1)) {
-    throw BadInput(fmt::format("discount is {}: expected a number in [0, 1)", discount));
+    throw BadInput(Concat("discount is ", discount, ": expected a number in [0, 1)"));
   }
   if (actions == 1) return 0;
   return std::log(static_cast<double>(actions)) / (omega * (1 - discount));

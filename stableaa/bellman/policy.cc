@@ -1,7 +1,5 @@
 #include "stableaa/bellman/policy.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -12,6 +10,7 @@
 
 #include "stableaa/bellman/arguments.h"
 #include "stableaa/bellman/softmax.h"
+#include "stableaa/core/concat.h"
 #include "stableaa/core/error.h"
 
 namespace stableaa {
@@ -34,7 +33,7 @@ void RequireFinite(std::span<const T> q) {
   internal::RequireActions(q.size());
   for (std::size_t a = 0; a < q.size(); ++a) {
     if (!std::isfinite(q[a])) {
-      throw BadInput(fmt::format("value of action {} is {}: expected a finite number", a, q[a]));
+      throw BadInput(Concat("value of action ", a, " is ", q[a], ": expected a finite number"));
     }
   }
 }
@@ -184,7 +183,7 @@ std::size_t Greedy(std::span<const T> q) {
   internal::RequireActions(q.size());
   const std::size_t best = FirstMaximum(q);
   if (std::isnan(q[best])) {
-    throw BadInput(fmt::format("value of action {} is nan: expected a number", best));
+    throw BadInput(Concat("value of action ", best, " is nan: expected a number"));
   }
   return best;
 }

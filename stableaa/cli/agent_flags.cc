@@ -4,16 +4,19 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/core/error.h"
+#include "stableaa/rl/run/trust.h"
 
 namespace stableaa {
 namespace {
 
-// As if nothing else had set any key: what the run has is not the user's doing here.
+// Looks only at these settings: the run's other values are not the user's doing here.
 void WarnOfIdleSettings(const std::vector<std::string>& settings, const std::string& env) {
   RunOptions options;
   Config config;
@@ -22,6 +25,28 @@ void WarnOfIdleSettings(const std::vector<std::string>& settings, const std::str
   for (const std::string& setting : settings) config.Set(setting);
   options.train.env = env;
   WarnOfIdleKeys(before, config, IdleKeys(options));
+}
+
+std::string HowToTrust(const UntrustedCode& refused) {
+  std::vector<std::string> named;
+  if (refused.code().module) named.push_back(fmt::format("--env {}", ShellWord(refused.env())));
+  if (const auto& python = refused.code().python) {
+    named.push_back(fmt::format("--set {}", ShellWord("env.python=" + *python)));
+  }
+  return fmt::format("to run it, add --trust, or name it yourself: {}", fmt::join(named, " "));
+}
+
+// With the flags that help where it cannot be read.
+SavedAgent ReadAgent(const SavedAgentSource& source) {
+  try {
+    return SavedAgent(source);
+  } catch (const UntrustedCode& refused) {
+    throw BadInput(fmt::format("{}; {}", refused.what(), HowToTrust(refused)));
+  } catch (const IncompleteSource& error) {
+    throw BadInput(error.what() + std::string(error.lack() == IncompleteSource::Lack::kBestWeights
+                                                  ? "; --weights latest takes the newest"
+                                                  : ": give --env, such as minatar/breakout"));
+  }
 }
 
 }  // namespace
@@ -71,11 +96,11 @@ SavedAgent AgentFlags::Load() const {
   for (const std::string& setting : settings) {
     RequireUse(ConfigSource::FromOverride(setting), command, use);
   }
-  SavedAgent agent({.path = path,
-                    .weights = weights == "best" ? Weights::kBest : Weights::kLatest,
-                    .env = env,
-                    .settings = settings,
-                    .trust = trust});
+  SavedAgent agent = ReadAgent({.path = path,
+                                .weights = weights == "best" ? Weights::kBest : Weights::kLatest,
+                                .env = env,
+                                .settings = settings,
+                                .trust = trust});
   WarnOfIdleSettings(settings, agent.options().train.env);
   return agent;
 }

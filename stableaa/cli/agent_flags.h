@@ -28,7 +28,7 @@ struct AgentFlags {
   std::string command;  // for messages
   KeyUse use;
 
-  // `default_episodes`: how many without the flag. `uses`: which keys of a run --set may change.
+  // `default_episodes` says how many without the flag, `uses` which keys of a run --set may change.
   void AddTo(CLI::App& added_to, const std::string& default_episodes, const KeyUse& uses);
 
   // Warns of settings that the environment does not use.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -89,11 +90,13 @@ void RunUpdate(const AgentBench& bench) {
              "network", "batch", "threads", "ms", "GFLOP/s", "sgemm", "hits", "sampling", "targets",
              "gradient");
   PrintPlain(
-      "{:<18} {:<16} {:>5} {:>7} {:>9.4g} {:>8.1f} {:>8.1f} {:>6.0f} % {:>7.1f} % {:>6.0f} "
+      "{:<18} {:<16} {:>5} {:>7} {:>9.4g} {:>8.1f} {:>8} {:>6.0f} % {:>7.1f} % {:>6.0f} "
       "% {:>7.0f} %\n",
       options.train.preset, NetworkName(options, family), options.train.batch, bench.threads,
-      timing.ms_per_update, timing.gflops, timing.sgemm_gflops, 100 * timing.hit_rate,
-      100 * timing.sampling_share, 100 * timing.targets_share, 100 * timing.gradient_share);
+      timing.ms_per_update, timing.gflops,
+      std::isnan(timing.sgemm_gflops) ? "-" : fmt::format("{:.1f}", timing.sgemm_gflops),
+      100 * timing.hit_rate, 100 * timing.sampling_share, 100 * timing.targets_share,
+      100 * timing.gradient_share);
 }
 
 void RunAct(const AgentBench& bench) {

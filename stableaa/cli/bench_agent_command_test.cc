@@ -1,18 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "stableaa/cli/run_program_test.h"
 
 namespace stableaa::bench_agent_command_test {
-
-std::set<std::string> Fields(const nlohmann::json& object) {
-  std::set<std::string> names;
-  for (const auto& [name, value] : object.items()) names.insert(name);
-  return names;
-}
 
 nlohmann::json OneObject(const Outcome& outcome) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -32,7 +28,9 @@ TEST(CommandBenchUpdate, PrintsOneJsonObjectAndNothingElse) {
   EXPECT_EQ(object["network"], "mlp-dueling");
   EXPECT_EQ(object["replay_size"], 2000);
   EXPECT_GT(object["ms_per_update"], 0);
-  EXPECT_GT(object["sgemm_gflops"], 0);
+  if (!object["sgemm_gflops"].is_null()) {  // no oneDNN
+    EXPECT_GT(object["sgemm_gflops"], 0);
+  }
 }
 
 TEST(CommandBenchUpdate, MoreMemoryThanThereIsFailsAtOnce) {

@@ -1,4 +1,4 @@
-// stableaa bench NAME: measurements, each beside the limit of the machine taken in the same run.
+// stableaa bench NAME: measurements, each beside the limit of the machine, measured in the same run.
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ struct AndersonBench {
 
 using SizeAndThreads = std::pair<std::uint64_t, int>;
 
-// `configured` is anderson.threads, which counts if the flag is not given.
+// `configured` is anderson.threads, for when the flag is not given.
 std::vector<SizeAndThreads> Cases(const AndersonBench& bench, int configured) {
   std::vector<int> threads = {1};
   if (bench.threads > 0) {
@@ -66,7 +66,7 @@ void PrintRow(const AcceleratorTiming& t, bool json) {
   std::fflush(stdout);
 }
 
-// The bar is gone when this returns, so that the row can be printed.
+// The progress bar is gone when this returns, so the row can be printed.
 AcceleratorTiming MeasureShowingProgress(std::uint64_t n, const AcceleratorOptions& options) {
   std::unique_ptr<Progress> progress;
   return MeasureAccelerator(n, options, [&](std::size_t done, std::size_t total) {
@@ -122,8 +122,9 @@ void AddBenchCommand(CLI::App& program) {
                    "every step that it measures is a full one"}}});
   anderson->add_flag("--json", options->json, "One JSON object per measurement");
   anderson->footer(
-      "The keys anderson.* apply, but for safeguard, interval and restart: these are off, so that\n"
-      "every step is a full one. Medians over the steps of one run.\n"
+      "The keys anderson.* apply, except safeguard, interval and restart, which are off: every "
+      "step\n"
+      "is a full one. Prints medians over the steps of one run.\n"
       "Example: stableaa bench anderson --n 1000000 --set anderson.history=float\n");
   anderson->callback([options] { RunAnderson(*options); });
 

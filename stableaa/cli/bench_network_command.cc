@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -40,6 +41,13 @@ std::vector<std::string> BackendNames() {
   std::vector<std::string> names;
   for (const NetworkBackend& backend : NetworkBackends()) names.push_back(backend.name);
   return names;
+}
+
+bool IsBuilt(const std::string& name) {
+  for (const NetworkBackend& backend : NetworkBackends()) {
+    if (backend.name == name) return backend.is_built;
+  }
+  return false;
 }
 
 // A name and one of its choices, as an option with a default that is listed in the help.
@@ -97,18 +105,21 @@ void PrintRow(const SpeedCase& c, const NetworkTiming& t, bool json) {
     const nlohmann::ordered_json object = {
         {"network", c.network},          {"batch", c.batch}, {"pass", c.pass},
         {"threads", c.threads},          {"ms", t.ms},       {"gflops", t.gflops},
-        {"sgemm_gflops", t.sgemm_gflops}};
+        {"sgemm_gflops", t.sgemm_gflops}};  // null if NaN
     fmt::print("{}\n", object.dump());
   } else {
-    fmt::print("{:<16} {:>6} {:<8} {:>7} {:>10.4g} {:>8.1f} {:>8.1f} {:>7.0f} %\n", c.network,
-               c.batch, c.pass, c.threads, t.ms, t.gflops, t.sgemm_gflops,
-               100 * t.gflops / t.sgemm_gflops);
+    const bool has_sgemm = !std::isnan(t.sgemm_gflops);
+    fmt::print("{:<16} {:>6} {:<8} {:>7} {:>10.4g} {:>8.1f} {:>8} {:>9}\n", c.network, c.batch,
+               c.pass, c.threads, t.ms, t.gflops,
+               has_sgemm ? fmt::format("{:.1f}", t.sgemm_gflops) : "-",
+               has_sgemm ? fmt::format("{:.0f} %", 100 * t.gflops / t.sgemm_gflops) : "-");
   }
   std::fflush(stdout);
 }
 
 void RunSpeed(const SpeedBench& bench) {
   const Settings settings = bench.flags.Resolve();
+  RequireBackend(bench.backend);
   const std::vector<SpeedCase> cases = Cases(bench);
   for (const SpeedCase& c : cases) {
     RequireMemory("bench nn",
@@ -117,6 +128,7 @@ void RunSpeed(const SpeedBench& bench) {
                   "try a smaller --batch");
   }
   if (!bench.json) {
+    if (!IsBuilt("onednn")) fmt::print("no sgemm to compare with: this build has no oneDNN\n");
     fmt::print("{}; {}; backend {}\n{:<16} {:>6} {:<8} {:>7} {:>10} {:>8} {:>8} {:>9}\n",
                MachineName(), CompilerName(), bench.backend, "network", "batch", "pass", "threads",
                "ms", "GFLOP/s", "sgemm", "of sgemm");
@@ -157,9 +169,11 @@ void PrintCheck(const NetworkCase& c, const CheckedBackend& backend, const Netwo
 }
 
 void RunCheck(const CheckBench& bench) {
+  if (!bench.backend.empty()) RequireBackend(bench.backend);
   std::vector<CheckedBackend> backends;
   for (const std::string& name : BackendNames()) {
-    if (name == "reference" || (!bench.backend.empty() && bench.backend != name)) continue;
+    if (name == "reference" || !IsBuilt(name)) continue;
+    if (!bench.backend.empty() && bench.backend != name) continue;
     for (const int threads : ThreadCounts(bench.threads)) backends.push_back({name, threads});
   }
   std::vector<NetworkCase> cases = OddCases();

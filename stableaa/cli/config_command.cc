@@ -57,8 +57,8 @@ void PrintKeys(const ConfigCommand& command) {
   }
 }
 
-// With an environment or a preset it is the configuration of a run: without the keys that only
-// other commands have, since `train --config` would refuse them.
+// With an environment or a preset this is the configuration of a run, without the keys of other
+// commands, which `train --config` would refuse.
 void PrintResolved(const ConfigCommand& command) {
   SettingsFlags flags = command.flags;
   Settings settings;

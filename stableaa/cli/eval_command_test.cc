@@ -25,6 +25,7 @@
 #include "stableaa/nn/safetensors.h"
 #include "stableaa/rl/run/evaluation.h"
 #include "stableaa/rl/run/run_options.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::eval_command_test {
 
@@ -48,9 +49,6 @@ constexpr std::size_t kLeft = 1, kRight = 3;
 class EvalCommand : public ::testing::Test {
  protected:
   EvalCommand() {
-    std::string pattern = (fs::temp_directory_path() / "eval_command.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    folder_ = pattern;
     fs::create_directories(folder_ / "run/weights");
     RunOptions options;
     options.train.env = "minatar/breakout";
@@ -60,7 +58,6 @@ class EvalCommand : public ::testing::Test {
     WriteConfig(options);
     WriteWeights(Path("run/weights/latest.safetensors"), Preferring(kLeft));
   }
-  ~EvalCommand() override { fs::remove_all(folder_); }
 
   void WriteConfig(const RunOptions& options) const {
     std::ofstream(folder_ / "run/config.toml") << ToToml(options);
@@ -78,7 +75,7 @@ class EvalCommand : public ::testing::Test {
     return Json::parse(out, nullptr, false);
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(EvalCommand, PrintsTheContractsFields) {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
-// "2^40" and "10^12" where the digits would not be recognised.
+// "2^40" and "10^12" where the digits would be hard to read.
 std::string LimitText(std::uint64_t limit) {
   std::string digits = std::to_string(limit);
   const std::size_t zeros = digits.size() - 1;
@@ -35,7 +35,7 @@ bool SameFile(const std::string& a, const std::string& b) {
   std::error_code error;
   if (std::filesystem::is_other(a, error)) return false;
   const auto canonical = [&](const std::string& path) {
-    // A relative name of a file that is not there yet would stay as it is.
+    // weakly_canonical leaves the relative name of a missing file as it is.
     return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
   };
   const std::filesystem::path first = canonical(a);
@@ -101,11 +101,10 @@ void AddThreadsFlag(CLI::App& command, int* threads, const std::string& meaning)
 }
 
 CLI::Option* AddTrustFlag(CLI::App& command, bool* trust) {
-  return command.add_flag(
-      "--trust", *trust,
-      "Run the Python module (gymnasium/module:Id) and the interpreter "
-      "(env.python) that the run's files name; else only what you name yourself "
-      "is run");
+  return command.add_flag("--trust", *trust,
+                          "Run the Python module (gymnasium/module:Id) and the interpreter "
+                          "(env.python) that the run's files name; otherwise only what you name "
+                          "yourself is run");
 }
 
 }  // namespace stableaa

@@ -1,4 +1,4 @@
-// What several commands ask of their flags and CLI11 does not know.
+// Flags and checks that several commands share and CLI11 does not have.
 #ifndef STABLEAA_CLI_FLAG_CHECKS_H_
 #define STABLEAA_CLI_FLAG_CHECKS_H_
 
@@ -17,30 +17,28 @@ class Validator;
 
 namespace stableaa {
 
-// For `->transform(...)` of a flag that takes a whole number: 100000, 100_000 or 1e5. Every integer
-// flag has one, for CLI11 takes what is too large for the largest number and knows none of these
-// spellings.
+// For `->transform(...)` of a flag that takes an integer: 100000, 100_000 or 1e5. Every integer flag
+// has one, because CLI11 clamps numbers that are too large and knows none of these spellings.
 CLI::Validator WholeBetween(std::int64_t least, std::uint64_t most);
 
-// --seed N: any of 64 bits. `meaning` ends with the default.
+// --seed N, any 64-bit number. `meaning` ends with the default.
 void AddSeedFlag(CLI::App& command, std::uint64_t* seed, const std::string& meaning);
 
-// BadInput unless the path, if there is one, ends as it should: ".gif".
+// BadInput if there is a path and it does not end in `ending`, such as ".gif".
 void CheckEnding(const std::optional<std::string>& path, const std::string& flag,
                  const std::string& ending);
 
-// A flag, or what else names a file, and the path.
+// A flag, or another name for the file, and its path.
 using FlagAndPath = std::pair<std::string_view, std::string>;
 
-// BadInput if the output is one of the files that are taken. Devices and pipes may have several
-// purposes.
+// BadInput if the output is one of the files in `taken`. Devices and pipes may be used twice.
 void RequireAnotherFile(const FlagAndPath& output, const std::vector<FlagAndPath>& taken);
 
-// An error now rather than after the work if no file can be written at this path. Changes nothing;
-// looks only at directories and regular files, since opening a pipe would have effects.
+// Throws now rather than after the work if no file can be written at this path. Changes nothing;
+// does not try pipes and devices, since opening one would have effects.
 void CheckWritable(const std::string& path);
 
-// --threads N: in [1, 1024]. `threads` has the default, all cores.
+// --threads N in [1, 1024]. Sets `threads` to the default, all cores.
 void AddThreadsFlag(CLI::App& command, int* threads, const std::string& meaning);
 
 // --trust, for commands that read runs. Returns the flag.

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/files/directories.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/nn/safetensors.h"
 #include "stableaa/rl/run/run_options.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::foreign_code_test {
 
@@ -46,7 +46,7 @@ gymnasium.register('Nan-v0', Nan, max_episode_steps=20)
     fs::create_directories(Path(name).parent_path());
     std::ofstream(Path(name)) << text;
   }
-  fs::path Path(const std::string& name) const { return folder_.path() / name; }
+  fs::path Path(const std::string& name) const { return folder_ / name; }
 
   // In the folder.
   Outcome Program(const Arguments& arguments) const {
@@ -92,7 +92,7 @@ gymnasium.register('Nan-v0', Nan, max_episode_steps=20)
     EXPECT_TRUE(HasRun());
   }
 
-  const TemporaryDirectory folder_{"foreign"};
+  const TemporaryFolder folder_;
 };
 
 using FullForeignCodeCommand = ForeignCodeCommand;

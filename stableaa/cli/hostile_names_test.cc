@@ -7,9 +7,9 @@
 #include <fstream>
 #include <string>
 
-#include "stableaa/base/files/directories.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/cli/run_program_test.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::hostile_names_test {
 
@@ -33,7 +33,7 @@ void ExpectPlain(const std::string& text) {
 
 class FullHostileNames : public testing::Test {
  protected:
-  std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
   std::string Write(const std::string& name, const std::string& text) const {
     std::ofstream(Path(name), std::ios::binary) << text;
@@ -56,7 +56,7 @@ class FullHostileNames : public testing::Test {
     return outcome.out;
   }
 
-  const TemporaryDirectory folder_{"hostile_names_test."};
+  const TemporaryFolder folder_;
 };
 
 const std::string kModel = "s,a,next,p,r\n0,0,0,1,1\n";

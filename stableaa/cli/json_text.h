@@ -10,13 +10,13 @@
 
 namespace stableaa {
 
-// One line. For objects with names of files in them, which need not be UTF-8. What JSON leaves as
-// it is and a terminal does not (DEL, U+009B, changes of the text's direction) is escaped too.
+// One line. Names of files in the object need not be UTF-8. Escapes what JSON leaves alone and a
+// terminal interprets: DEL, U+009B, changes of the text's direction.
 inline std::string JsonText(const nlohmann::ordered_json& object) {
   return PlainText(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-// null for what JSON has no number for: infinities and NaN.
+// null for infinities and NaN, which JSON does not have.
 inline nlohmann::ordered_json JsonNumber(double number) {
   return std::isfinite(number) ? nlohmann::ordered_json(number) : nlohmann::ordered_json();
 }

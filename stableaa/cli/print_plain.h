@@ -1,5 +1,5 @@
-// Results for people on stdout, where a name from a file, an argument or another program cannot
-// command the terminal or pass for another line.
+// Results for people on stdout. A name from a file, an argument or another program can neither
+// control the terminal nor fake another line.
 #ifndef STABLEAA_CLI_PRINT_PLAIN_H_
 #define STABLEAA_CLI_PRINT_PLAIN_H_
 
@@ -16,7 +16,7 @@ namespace stableaa {
 template <typename T>
 inline constexpr bool kIsText = std::is_convertible_v<const T&, std::string_view>;
 
-// What fmt sees of an argument: text as PlainText shows it, all else as it is.
+// What fmt gets: text as PlainText shows it, everything else unchanged.
 template <typename T>
 using PlainArgument = std::conditional_t<kIsText<T>, std::string, const T&>;
 
@@ -29,7 +29,7 @@ PlainArgument<T> Plain(const T& argument) {
   }
 }
 
-// As fmt::print. The format's own line ends stay; text in fmt::join is the caller's to make plain.
+// Like fmt::print. Line ends in the format stay; the caller makes text in fmt::join plain.
 template <typename... T>
 void PrintPlain(fmt::format_string<PlainArgument<T>...> format, const T&... arguments) {
   const auto print = [&format](const auto&... plain) {

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,8 @@
 #include "stableaa/base/text/nearest_name.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
+#include "stableaa/env/registry.h"
+#include "stableaa/experiment/sweep/run_error.h"
 
 namespace stableaa {
 namespace {
@@ -32,6 +35,8 @@ int Fail(int exit_code, const std::string& message) {
   std::fflush(stdout);
   const std::string line = fmt::format("stableaa: error: {}\n", Shorten(message, kMaxMessage));
   std::fputs(line.c_str(), stderr);
+  // A sweep waits for it.
+  if (const char* file = std::getenv(kErrorFileVariable)) WriteRunError(file, message);
   return exit_code;
 }
 
@@ -55,7 +60,7 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-// CLI11 neither names an unknown command nor suggests what was meant.
+// CLI11 neither names an unknown command nor suggests a known one.
 std::string UsageMessage(const CLI::App& program, const CLI::ParseError& error, int argc,
                          char** argv) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
@@ -80,8 +85,8 @@ int Run(int argc, char** argv) {
   CLI::App program("Anderson-accelerated reinforcement learning and fixed-point iteration.",
                    "stableaa");
   program.footer(
-      "Exit codes: 0 done; 1 the work failed, also where an output cannot be written or a program\n"
-      "that the work needs (gnuplot, ffmpeg, python) is missing; 2 bad input or usage.\n"
+      "Exit codes: 0 done; 1 the work failed, an output cannot be written, or gnuplot, ffmpeg or\n"
+      "python is missing; 2 bad input or usage.\n"
       "Example: stableaa train --preset stable-aa --env minatar/breakout\n");
   bool version = false;
   bool json = false;
@@ -110,7 +115,7 @@ int Run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const bool is_help = error.get_exit_code() == 0;
     if (!is_help) return Fail(2, UsageMessage(program, error, argc, argv));
-    // CLI11 answers --help before it looks at what it does not know.
+    // CLI11 answers --help before it checks for unknown words.
     if (program.remaining_size(true) == 0) return program.exit(error);
     return Fail(2, UsageMessage(program, CLI::ExtrasError(program.remaining(true)), argc, argv));
   }
@@ -123,15 +128,15 @@ int Run(int argc, char** argv) {
 }
 
 void PrepareSignals() {
-  // Where it was ignored, as under some supervisors, nobody would learn how child processes ended.
+  // Some supervisors ignore it, and then nobody learns how child processes ended.
   std::signal(SIGCHLD, SIG_DFL);
-  // A limit on the size of files is then an error of writing, as a full disk is: told in words, and
-  // what was half written goes away.
+  // Then exceeding a limit on file size is a write error, like a full disk, with a message and
+  // without half-written files.
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-// A number of 0, 1 and 2 that the caller has closed would go to the next file that is opened, and
-// messages into that. What stands there now can neither be read nor written, as before.
+// If the caller has closed 0, 1 or 2, the next file opened would get that number, and messages would
+// go into it. The placeholder can be neither read nor written, like the closed one.
 void OccupyStandardDescriptors() {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(standard, F_GETFD) >= 0) continue;
@@ -140,7 +145,7 @@ void OccupyStandardDescriptors() {
   }
 }
 
-// fmt::print throws what the system says, as threads and directories do.
+// fmt::print throws a system_error, as threads and directories do.
 int FailAsTheSystemSays(const std::system_error& error) {
   if (std::ferror(stdout) != 0) {
     return Fail(1, SystemError("cannot write the output", error.code().value()).what());
@@ -159,6 +164,8 @@ int RunProgram(int argc, char** argv) {
       return Fail(1, SystemError("cannot write the output", errno).what());
     }
     return exit_code;
+  } catch (const UnknownEnvironment& error) {
+    return Fail(2, fmt::format("{} ('stableaa env list' shows all)", error.what()));
   } catch (const Error& error) {
     return Fail(error.exit_code(), error.what());
   } catch (const std::system_error& error) {

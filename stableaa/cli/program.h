@@ -1,5 +1,5 @@
 // The command-line program: subcommands, help, errors, exit codes. Each subcommand has a file of
-// its own, NAME_command.cc, which parses its options and calls the library; no logic lives here.
+// its own, NAME_command.cc, which parses its flags, calls a layer and prints the result.
 #ifndef STABLEAA_CLI_PROGRAM_H_
 #define STABLEAA_CLI_PROGRAM_H_
 
@@ -28,17 +28,11 @@ void AddSweepCommand(CLI::App& program);
 void AddTheoryCommand(CLI::App& program);
 void AddTrainCommand(CLI::App& program);
 
-// The parts of `bench` that are about networks.
+// The parts of `bench`: networks, environments, agents, replay, models.
 void AddNetworkBenchCommands(CLI::App& bench);
-
-// The part that is about environments.
 void AddEnvBenchCommand(CLI::App& bench);
-
-// The parts that are about agents.
 void AddAgentBenchCommands(CLI::App& bench);
 void AddReplayBenchCommand(CLI::App& bench);
-
-// The part that is about models.
 void AddSolveBenchCommand(CLI::App& bench);
 
 }  // namespace stableaa

@@ -102,15 +102,15 @@ class ProgramAtWork {
     return false;
   }
 
-  // Whether it waits for something, as for a tool that it started.
+  // Whether it waits for something, such as a tool that it started.
   bool IsAsleep() const {
     const std::string text = ProcessFile(program_, "stat");
     const std::size_t name_end = text.rfind(')');
     return name_end != std::string::npos && text.compare(name_end, 3, ") S") == 0;
   }
 
-  // Waits until the condition holds or the program has ended, and for a minute at most. True: it
-  // holds.
+  // Waits until the condition holds or the program has ended, for a minute at most. Returns whether
+  // the condition holds.
   bool Until(const std::function<bool()>& condition) {
     const auto limit = std::chrono::steady_clock::now() + Seconds(60);
     while (std::chrono::steady_clock::now() < limit) {
@@ -128,7 +128,7 @@ class ProgramAtWork {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  // For its end. The exit code is minus the signal that ended it.
+  // Waits for its end. The exit code is negative if a signal ended it.
   Outcome Wait() {
     const auto begin = std::chrono::steady_clock::now();
     if (!ended_) ::waitpid(program_, &status_, 0);

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/files/directories.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::run_files_test {
 
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 class FullRunFiles : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryDirectory("run_files_test.");
+    folder_ = new TemporaryFolder;
     TrainOnCartpole("dqn", 1, 300, Path("original"), {"replay.start=100"});
   }
   static void TearDownTestSuite() { delete folder_; }
@@ -62,7 +62,7 @@ class FullRunFiles : public testing::Test {
   }
 
  private:
-  static inline TemporaryDirectory* folder_ = nullptr;
+  static inline TemporaryFolder* folder_ = nullptr;
 };
 
 constexpr const char* kKinds[] = {"pipe", "zero", "loop", "directory"};

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -29,8 +30,8 @@ struct Outcome {
   double seconds = 0;
 };
 
-// Where the tests are run without some of 0, 1 and 2, the files that take a command's output would
-// get these numbers, and overwrite each other in the new process. Before any test.
+// If the tests are run without some of 0, 1 and 2, the files that take a command's output would get
+// these numbers and overwrite each other in the new process. Done before any test.
 inline const bool kStandardStreamsAreOpen = [] {
   int fd = open("/dev/null", O_RDWR);
   while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
@@ -44,8 +45,8 @@ inline std::string Content(std::FILE* file) {
   return text;
 }
 
-// `sink` is a file to take stdout instead of Outcome::out; "-" closes it. `prepare` is called in
-// the new process before it becomes the command: limits, environment, directory.
+// `sink` is a file that takes stdout instead of Outcome::out; "-" closes stdout. `prepare` is called
+// in the new process before it becomes the command: limits, environment, directory.
 inline Outcome RunCommand(Arguments command, const std::string& sink = "",
                           const std::function<void()>& prepare = {}) {
   std::vector<char*> argv;
@@ -93,7 +94,7 @@ inline std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// What every error looks like; returns its message.
+// Nothing on stdout and one line on stderr, as every error has it; returns the message.
 inline std::string ExpectError(const Outcome& outcome, int exit_code) {
   const std::string start = "stableaa: error: ";
   EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
@@ -104,6 +105,22 @@ inline std::string ExpectError(const Outcome& outcome, int exit_code) {
   return outcome.err.starts_with(start) && outcome.err.ends_with('\n')
              ? outcome.err.substr(start.size(), outcome.err.size() - start.size() - 1)
              : "";
+}
+
+// The message of the only error, which has to be the last line on stderr; others may come before.
+inline std::string ErrorOf(const Outcome& outcome, int exit_code) {
+  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+  const std::vector<std::string> lines = Lines(outcome.err);
+  const std::string start = "stableaa: error: ";
+  EXPECT_EQ(std::ranges::count_if(lines,
+                                  [&](const std::string& line) { return line.starts_with(start); }),
+            1)
+      << outcome.err;
+  if (lines.empty() || !lines.back().starts_with(start)) {
+    ADD_FAILURE() << "expected an error at the end: " << outcome.err;
+    return "";
+  }
+  return lines.back().substr(start.size());
 }
 
 inline std::string ExpectOutput(const Outcome& outcome) {

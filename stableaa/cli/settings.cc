@@ -17,7 +17,7 @@ namespace {
 // "anderson." of "anderson.memory".
 std::string TableOf(const std::string& key) { return key.substr(0, key.find('.')) + '.'; }
 
-// Whether `key`, or the table of this name, is `wanted` or lies in that table.
+// Whether `key`, a key or a table, is `wanted` or in that table.
 bool IsIn(const std::string& key, const std::string& wanted) {
   return key == wanted || (wanted.ends_with('.') && (key + '.').starts_with(wanted)) ||
          wanted.empty();
@@ -41,7 +41,7 @@ bool Exists(const std::string& key) {
   });
 }
 
-// Who else uses keys of this table.
+// The commands that use keys of this table.
 std::string UsersOf(const std::string& table) {
   if (table == "anderson.") return "'solve', 'bench anderson' and 'bench solve'";
   if (table == "env.") return "'train', 'env rollout' and others that play";
@@ -73,7 +73,7 @@ std::vector<ConfigSource> ReadSources(const SettingsFlags& flags) {
   return sources;
 }
 
-// What the sources say, by themselves: a first look that also finds what is wrong in them.
+// The choice in the sources alone. Also finds mistakes in them.
 RunChoice ChoiceOf(const std::vector<ConfigSource>& sources) {
   Settings settings;
   Config config;
@@ -197,7 +197,7 @@ std::vector<ConfigKey> SettingsFlags::Apply(Config& config, const RunChoice& oth
   LoadPreset(config, chosen_env, chosen_preset);
   std::vector<ConfigKey> before = config.Keys();
   for (const ConfigSource& source : sources) config.Apply(source);
-  // What was chosen, the environment in its proper spelling.
+  // The choice itself, with the environment in its canonical spelling.
   if (!chosen_env.empty()) {
     const std::string id = NormalizedId(chosen_env);
     const bool same = given.env.empty() || NormalizedId(given.env) == id;

@@ -1,5 +1,5 @@
-// Every option that the configuration knows, in one struct, and the flags by which a command takes
-// them: --preset, --env, --config FILE and --set key=value.
+// Every configurable option in one struct, and the flags that set them: --preset, --env, --config
+// FILE and --set key=value.
 #ifndef STABLEAA_CLI_SETTINGS_H_
 #define STABLEAA_CLI_SETTINGS_H_
 
@@ -23,44 +23,44 @@ struct Settings {
   AcceleratorOptions anderson;
 };
 
-// All keys of the program; `stableaa config keys` and docs/configuration.md list them.
+// All keys of the program, as `stableaa config keys` and docs/configuration.md list them.
 void Describe(Config& config, Settings& settings);
 
-// Which keys a command uses. All others are errors, so that nothing is silently ignored.
+// Which keys a command uses. All others are errors: nothing is silently ignored.
 struct KeyUse {
-  // Keys, or tables with a dot behind: "anderson.". "" is everything.
+  // Keys, or tables with a trailing dot: "anderson.". "" is everything.
   std::vector<std::string> used;
 
-  // Of these tables, what it does not use after all.
+  // Keys of these tables that it does not use.
   struct Exception {
     std::vector<std::string> keys;
     std::string why;  // "it measures full steps"
   };
   std::vector<Exception> except = {};
 
-  // In --config all keys of a run are welcome, so that the config.toml of one can be measured.
+  // --config may have all keys of a run, so that a run's config.toml can be measured.
   bool takes_files_of_runs = false;
 
   static KeyUse Everything() { return {{""}}; }
   static KeyUse Runs();  // all keys of a run
 };
 
-// BadInput, naming the place and what the key is for, if `command` does not use one that the source
-// has. Keys that do not exist are left to Config.
+// BadInput if the source has a key that `command` does not use; the message names the place and
+// what the key is for. Keys that do not exist are left to Config.
 void RequireUse(const ConfigSource& source, const std::string& command, const KeyUse& use);
 
-// One warning for each reason why keys that the user has set change nothing. `before`: the keys as
-// they would be without the user. A key in a file counts only if its value differs from that: the
-// config.toml of a run has every key.
+// Warns of keys that the user has set and that have no effect, once for each reason. `before` has
+// the keys without the user's settings. A key in a file counts only if its value differs from that,
+// because the config.toml of a run has every key.
 void WarnOfIdleKeys(const std::vector<ConfigKey>& before, const Config& config,
                     const std::vector<IdleKey>& idle);
 
-// `key`=`value` by a flag of its own, which wins over --config and --set. Warns if --set says
-// something else.
+// Sets `key` to the value of a dedicated flag, which overrides --config and --set. Warns if --set
+// says something else.
 void SetByFlag(Config& config, const std::string& key, const std::string& value,
                const std::string& flag);
 
-// Environment and preset; empty: none.
+// Empty: none.
 struct RunChoice {
   std::string env, preset;
 };
@@ -74,13 +74,13 @@ struct SettingsFlags {
   KeyUse use = KeyUse::Everything();
 
   void AddTo(CLI::App& added_to, const KeyUse& uses);
-  // --preset and --env besides.
+  // Adds --preset and --env.
   void AddPresetTo(CLI::App& added_to);
 
-  // Defaults < family of the environment < preset < --config < --set, in the order given. Where no
-  // flag names environment or preset, train.env and train.preset of --config and --set do, unless
-  // they are empty, then `otherwise`; without any, families and presets are left out. Every source
-  // is read once: it may be a pipe. Returns the keys as they are without --config and --set.
+  // Defaults < family of the environment < preset < --config < --set, in the order given.
+  // Environment and preset come from their flags, else from train.env and train.preset in --config
+  // and --set, else from `otherwise`; without any, families and presets are left out. Every source
+  // is read once, since it may be a pipe. Returns the keys as they are without --config and --set.
   std::vector<ConfigKey> Apply(Config& config, const RunChoice& otherwise = {}) const;
   Settings Resolve(const RunChoice& otherwise = {}) const;
 };

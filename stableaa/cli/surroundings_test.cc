@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/files/directories.h"
 #include "stableaa/base/process/process_test.h"
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::surroundings_test {
 
@@ -30,7 +30,7 @@ bool HasTool(const std::string& name) {
 class FullSurroundings : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    input_ = new TemporaryDirectory("surroundings_test.");
+    input_ = new TemporaryFolder;
     TrainOnCartpole("dqn", 1, 200, Input("run"), {"replay.start=100"});
     std::ofstream(Input("m.csv")) << "s,a,next,p,r\n0,0,0,1,1\n";
     std::ofstream(Input("suite.toml"))
@@ -45,7 +45,7 @@ class FullSurroundings : public testing::Test {
   }
 
   static std::string Input(const std::string& name) { return (input_->path() / name).string(); }
-  std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
   // Every command that writes a file, with the ending that it asks for.
   struct Writer {
@@ -130,10 +130,10 @@ class FullSurroundings : public testing::Test {
   }
   void RememberNames() { former_names_ = Names(); }
 
-  const TemporaryDirectory folder_{"surroundings_test."};
+  const TemporaryFolder folder_;
 
  private:
-  static inline TemporaryDirectory* input_ = nullptr;
+  static inline TemporaryFolder* input_ = nullptr;
   std::set<std::string> former_names_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -125,16 +126,17 @@ void WarnIfTheDiskIsTooSmall(const SweepEstimate& estimate, const std::filesyste
                          Bytes(static_cast<double>(space.available))));
 }
 
-// Nothing, with the reason on stderr, if it cannot be made.
+// Nothing, with the reason on stderr, if nothing can be measured.
 std::optional<SweepEstimate> Estimate(const SweepFlags& flags, const Suite& suite,
                                       const Sweep& sweep, const SweepOptions& options,
                                       const InterruptGuard& interrupt) {
   if (flags.no_estimate || Count(sweep.runs()).pending == 0) return std::nullopt;
   try {
     Progress progress({.label = "measuring", .unit = "", .by_itself = true});
-    return EstimateSweep(
-        sweep.runs(), suite.stop,
-        {.jobs = options.jobs, .interrupted = [&interrupt] { return interrupt.requested(); }});
+    return EstimateSweep(sweep.runs(), suite.stop,
+                         {.train = options.train,
+                          .jobs = options.jobs,
+                          .interrupted = [&interrupt] { return interrupt.requested(); }});
   } catch (const Error& error) {
     if (!interrupt.requested()) {
       LogInfo(fmt::format("no estimate: {}", Shorten(error.what(), kLongestMessage)));
@@ -144,6 +146,21 @@ std::optional<SweepEstimate> Estimate(const SweepFlags& flags, const Suite& suit
 }
 
 // ---- The sweep ----
+
+// `stableaa train` by this very program, even if its file has been replaced meanwhile.
+std::vector<std::string> TrainingCommand(const TrainTask& task) {
+  std::vector<std::string> words = {"/proc/self/exe", "train"};
+  if (task.config.empty()) {
+    words.insert(words.end(), {"--resume", task.run.string(), "--steps", std::to_string(task.steps),
+                               "--threads", std::to_string(task.threads)});
+    if (task.trust) words.emplace_back("--trust");
+  } else {
+    words.insert(words.end(), {"--config", task.config.string(), "--out", task.run.string()});
+  }
+  if (task.enough_return) words.push_back(fmt::format("--until-return={}", *task.enough_return));
+  words.insert(words.end(), {"--end-with-parent", std::to_string(::getpid())});
+  return words;
+}
 
 void PrintJson(const Sweep& sweep, const SweepOptions& options, bool planned,
                const std::optional<SweepEstimate>& estimate) {
@@ -178,12 +195,14 @@ void RunSweep(const SweepFlags& flags) {
     throw BadInput("--out: expected a directory, found an empty name");
   }
   Suite suite = ReadSuite(flags.suite);
-  const InterruptGuard interrupt;  // after what may wait, such as a pipe nobody writes to
+  const InterruptGuard interrupt;  // only now: reading the suite may wait for a pipe's writer
   if (flags.threads) suite.SetThreads(*flags.threads);
   const int threads = suite.runs.front().options.train.threads;
   const SweepOptions options{
+      .train = TrainingCommand,
       .out = flags.out ? std::filesystem::path(*flags.out)
                        : std::filesystem::path("runs") / std::filesystem::path(flags.suite).stem(),
+      .out_name = "--out",
       .jobs = flags.jobs.value_or(std::max(1, CoreCount() / threads))};
   Sweep sweep(suite, options);
   if (!flags.dry_run) sweep.Open();

@@ -105,6 +105,7 @@ class SweepCommand : public ::testing::Test {
     return Sweeping(Flags(suite) + more).Wait();
   }
 
+  fs::path ErrorFile(const std::string& run) const { return Out() / "logs" / (run + ".error"); }
   Json Status() const { return Json::parse(FileContent(Out() / "sweep.json"))["runs"]; }
   std::map<std::string, std::string> States() const {
     std::map<std::string, std::string> states;
@@ -155,6 +156,7 @@ TEST_F(SweepCommand, MakesTheRunsThatTrainMakes) {
                             "finished classic-cartpole-stable-aa-2: 600 steps in "});
   EXPECT_EQ(FileContent(Out() / "suite.toml"), suite.Text());
   ExpectWords(FileContent(Out() / "logs/classic-cartpole-stable-aa-1.log"), {"600 steps done"});
+  EXPECT_FALSE(fs::exists(ErrorFile("classic-cartpole-stable-aa-1")));
 
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(Out())) {
@@ -504,11 +506,25 @@ TEST_F(SweepCommand, ARunThatFailsDoesNotEndTheOthers) {
   EXPECT_EQ(States()[failed], "failed");
   EXPECT_EQ(States()["classic-cartpole-stable-aa-learning_rate-0.0001-1"], "done");
   ExpectWords(Status()[0]["message"], {"training diverged in step 1"});
+  EXPECT_EQ(FileContent(ErrorFile(failed)), Status()[0]["message"].get<std::string>() + "\n");
+  EXPECT_FALSE(fs::exists(ErrorFile("classic-cartpole-stable-aa-learning_rate-0.0001-1")));
   // Again: only that one.
   const Outcome again = Sweep(suite);
   EXPECT_EQ(again.exit_code, 1);
   ExpectWords(again.err, {"resumed " + failed, "training diverged in step 1"});
   EXPECT_EQ(again.err.find("0.0001"), std::string::npos) << again.err;
+}
+
+// Whatever the error is: of usage, too.
+TEST_F(SweepCommand, TheProgramWritesItsErrorToTheFileOfItsEnvironment) {
+  const std::string file = Path("error");
+  ASSERT_EQ(::setenv("STABLEAA_ERROR_FILE", file.c_str(), 1), 0);
+  const std::string usage = ExpectError(Stableaa({"train", "--no-such-flag"}), 2);
+  EXPECT_EQ(FileContent(file), usage + "\n");
+  fs::remove(file);
+  EXPECT_EQ(Stableaa({"--version"}).exit_code, 0);
+  EXPECT_FALSE(fs::exists(file)) << "no error";
+  ::unsetenv("STABLEAA_ERROR_FILE");
 }
 
 TEST_F(SweepCommand, ARunThatIsKilledIsAFailureAndIsTriedAgain) {

@@ -29,6 +29,7 @@
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/spec.h"
 #include "stableaa/rl/run/idle_keys.h"
+#include "stableaa/rl/run/run_directory.h"
 #include "stableaa/rl/run/trainer.h"
 #include "stableaa/rl/run/trust.h"
 
@@ -67,7 +68,7 @@ class NewRun {
   void WarnOfIdleKeys(const Plan& network) const {
     std::vector<IdleKey> idle = IdleKeys(settings_.run);
     const bool is_known = std::ranges::find(idle, "network.hidden", &IdleKey::key) != idle.end();
-    // Of Gymnasium's environments only a look at the observations tells.
+    // Whether Gymnasium's environments show pictures, only their observations tell.
     if (!network.spec.input.is_vector() && !is_known) {
       idle.push_back({"network.hidden", fmt::format("{} shows pictures", options().train.env)});
     }
@@ -122,11 +123,28 @@ void RunToTheEnd(Trainer& trainer, const TrainFlags& flags) {
   }
 }
 
+std::string WhatToDo(const UnusableRunPath& error) {
+  using Reason = UnusableRunPath::Reason;
+  if (error.reason() == Reason::kNoName) return fmt::format("--out: {}", error.what());
+  const std::string otherwise = error.reason() == Reason::kHoldsRun
+                                    ? fmt::format(", or go on with: stableaa train --resume {}",
+                                                  ShellWord(error.path().string()))
+                                    : "";
+  return fmt::format("{}; choose another --out{}", error.what(), otherwise);
+}
+
+std::unique_ptr<Trainer> StartTrainer(const TrainFlags& flags, const RunOptions& options) {
+  try {
+    return Trainer::Start(flags.out.value_or("runs/" + RunName(options.train)), options);
+  } catch (const UnusableRunPath& error) {
+    throw BadInput(WhatToDo(error));
+  }
+}
+
 void StartRun(const TrainFlags& flags) {
   const NewRun run(flags);
   const RunOptions& options = run.options();
-  const std::unique_ptr<Trainer> trainer =
-      Trainer::Start(flags.out.value_or("runs/" + RunName(options.train)), options);
+  const std::unique_ptr<Trainer> trainer = StartTrainer(flags, options);
   run.WarnOfIdleKeys(trainer->plan());
   LogNetwork(*trainer);
   LogInfo(fmt::format("training {} on {}, seed {}, in {}", options.train.preset, options.train.env,
@@ -134,9 +152,18 @@ void StartRun(const TrainFlags& flags) {
   RunToTheEnd(*trainer, flags);
 }
 
+std::unique_ptr<Trainer> ResumeTrainer(const TrainFlags& flags) {
+  try {
+    return Trainer::Resume(*flags.resume,
+                           {.steps = flags.steps, .threads = flags.threads, .trust = flags.trust});
+  } catch (const UntrustedCode& error) {
+    throw BadInput(fmt::format("{}; to run it: stableaa train --resume {} --trust", error.what(),
+                               ShellWord(*flags.resume)));
+  }
+}
+
 void ResumeRun(const TrainFlags& flags) {
-  const std::unique_ptr<Trainer> trainer = Trainer::Resume(
-      *flags.resume, {.steps = flags.steps, .threads = flags.threads, .trust = flags.trust});
+  const std::unique_ptr<Trainer> trainer = ResumeTrainer(flags);
   if (!trainer) {
     LogInfo(fmt::format("{} is complete; --steps N would go on to step N", *flags.resume));
     return;

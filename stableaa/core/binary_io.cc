@@ -1,11 +1,11 @@
 #include "stableaa/core/binary_io.h"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cstring>
 #include <type_traits>
 #include <utility>
+
+#include "stableaa/core/concat.h"
 
 namespace stableaa {
 namespace {
@@ -90,15 +90,14 @@ double ByteReader::F64() {
 
 bool ByteReader::Bool() {
   const auto value = std::to_integer<uint8_t>(Take(1, "Bool")[0]);
-  if (value > 1) throw Wrong(fmt::format("expected a Bool of 0 or 1, found {}", value));
+  if (value > 1) throw Wrong(Concat("expected a Bool of 0 or 1, found ", value));
   return value == 1;
 }
 
 std::string ByteReader::Text(size_t max_length) {
   const uint64_t length = LoadLittleEndian<uint64_t>(Take(8, "a Text's length").data());
   if (length > max_length) {
-    throw Wrong(
-        fmt::format("expected a Text of at most {} bytes, found one of {}", max_length, length));
+    throw Wrong(Concat("expected a Text of at most ", max_length, " bytes, found one of ", length));
   }
   const auto raw = Take(static_cast<size_t>(length), "Text");
   return {reinterpret_cast<const char*>(raw.data()), raw.size()};
@@ -116,18 +115,18 @@ void ByteReader::F32s(std::span<float> out) {
 
 void ByteReader::ExpectEnd() const {
   if (remaining() == 0) return;
-  throw BadInput(fmt::format("{}: at byte {}: expected the end, found {} more bytes", name_,
-                             position_, remaining()));
+  throw BadInput(Concat(name_, ": at byte ", position_, ": expected the end, found ", remaining(),
+                        " more bytes"));
 }
 
 Error ByteReader::Wrong(std::string_view what) const {
-  return BadInput(fmt::format("{}: before byte {}: {}", name_, position_, what));
+  return BadInput(Concat(name_, ": before byte ", position_, ": ", what));
 }
 
 std::span<const std::byte> ByteReader::Take(size_t size, std::string_view what) {
   if (size > remaining()) {
-    throw BadInput(fmt::format("{}: at byte {}: expected {} bytes of {}, found only {}", name_,
-                               position_, size, what, remaining()));
+    throw BadInput(Concat(name_, ": at byte ", position_, ": expected ", size, " bytes of ", what,
+                          ", found only ", remaining()));
   }
   const auto taken = bytes_.subspan(position_, size);
   position_ += size;
@@ -137,7 +136,7 @@ std::span<const std::byte> ByteReader::Take(size_t size, std::string_view what) 
 void ByteReader::TakeCount(size_t expected, std::string_view what) {
   const uint64_t count = LoadLittleEndian<uint64_t>(Take(8, "a count").data());
   if (count != expected) {
-    throw Wrong(fmt::format("expected {} elements of {}, found {}", expected, what, count));
+    throw Wrong(Concat("expected ", expected, " elements of ", what, ", found ", count));
   }
 }
 

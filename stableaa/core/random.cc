@@ -2,12 +2,12 @@
 // platform computes the same bytes. Arithmetic whose rounding matters stays in this file.
 #include "stableaa/core/random.h"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cmath>
+#include <string>
 
 #include "stableaa/core/binary_io.h"
+#include "stableaa/core/concat.h"
 #include "stableaa/core/error.h"
 
 namespace stableaa {
@@ -97,8 +97,7 @@ constexpr std::array<double, 11> kAtanhSeries = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1
 
 void CheckRange(double lo, double hi) {
   if (lo <= hi && std::isfinite(hi - lo)) return;
-  throw BadInput(
-      fmt::format("uniform numbers need finite limits lo <= hi, found [{}, {})", lo, hi));
+  throw BadInput(Concat("uniform numbers need finite limits lo <= hi, found [", lo, ", ", hi, ")"));
 }
 
 // `value` or, where rounding has made it hi, the largest number below.
@@ -107,18 +106,28 @@ T KeepBelow(T value, T lo, T hi) {
   return value < hi || lo == hi ? value : std::nextafter(hi, lo);
 }
 
+// Sixteen digits each.
+std::string Hex(const std::array<uint64_t, 2>& key) {
+  std::string text;
+  for (const uint64_t word : key) {
+    if (!text.empty()) text += ' ';
+    for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(word >> shift) & 15];
+  }
+  return text;
+}
+
 double SumOfWeights(std::span<const double> weights) {
   double sum = 0.0;
   for (size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] >= 0.0 && std::isfinite(weights[i]))) {
-      throw BadInput(fmt::format("weight {} of {} is {}, expected a finite number >= 0", i,
-                                 weights.size(), weights[i]));
+      throw BadInput(Concat("weight ", i, " of ", weights.size(), " is ", weights[i],
+                            ", expected a finite number >= 0"));
     }
     sum += weights[i];
   }
   if (!(sum > 0.0 && std::isfinite(sum))) {
     throw BadInput(
-        fmt::format("the {} weights sum to {}, expected a finite number > 0", weights.size(), sum));
+        Concat("the ", weights.size(), " weights sum to ", sum, ", expected a finite number > 0"));
   }
   return sum;
 }
@@ -159,7 +168,7 @@ uint64_t RandomStream::Below(uint64_t n) {
 
 int64_t RandomStream::Integer(int64_t lo, int64_t hi) {
   if (lo > hi) {
-    throw BadInput(fmt::format("a random integer in [{}, {}] needs lo <= hi", lo, hi));
+    throw BadInput(Concat("a random integer in [", lo, ", ", hi, "] needs lo <= hi"));
   }
   // Unsigned arithmetic wraps, so that ranges wider than int64_t come out right.
   const uint64_t base = static_cast<uint64_t>(lo);
@@ -170,7 +179,7 @@ int64_t RandomStream::Integer(int64_t lo, int64_t hi) {
 
 bool RandomStream::Bernoulli(double p) {
   if (!(p >= 0.0 && p <= 1.0)) {
-    throw BadInput(fmt::format("a probability lies in [0, 1], found {}", p));
+    throw BadInput(Concat("a probability lies in [0, 1], found ", p));
   }
   return Uniform() < p;
 }
@@ -206,8 +215,7 @@ RandomStream::State RandomStream::state() const {
 
 void RandomStream::set_state(const State& state) {
   if (state.position >= block_.size()) {
-    throw BadInput(
-        fmt::format("position of a random stream is {}, expected 0 to 3", state.position));
+    throw BadInput(Concat("position of a random stream is ", state.position, ", expected 0 to 3"));
   }
   key_ = state.key;
   counter_ = state.counter;
@@ -231,30 +239,27 @@ void RandomStream::Load(ByteReader& in) {
   saved.key[0] = in.U64();
   saved.key[1] = in.U64();
   if (saved.key != key_) {
-    throw in.Wrong(
-        fmt::format("expected the random stream with key {:016x} {:016x}, found {:016x} "
-                    "{:016x}: saved with another seed or under another name",
-                    key_[0], key_[1], saved.key[0], saved.key[1]));
+    throw in.Wrong(Concat("expected the random stream with key ", Hex(key_), ", found ",
+                          Hex(saved.key), ": saved with another seed or under another name"));
   }
   saved.counter = in.U64();
   saved.position = in.U8();
   if (saved.position >= block_.size()) {
-    throw in.Wrong(
-        fmt::format("expected a random stream's position of 0 to 3, found {}", saved.position));
+    throw in.Wrong(Concat("expected a random stream's position of 0 to 3, found ", saved.position));
   }
   set_state(saved);
 }
 
 double InverseNormalCdf(double p) {
   if (!(p > 0.0 && p < 1.0)) {
-    throw BadInput(fmt::format("a normal quantile needs 0 < p < 1, found {}", p));
+    throw BadInput(Concat("a normal quantile needs 0 < p < 1, found ", p));
   }
   return NormalQuantile(p - 0.5, p < 0.5 ? p : 1.0 - p);
 }
 
 double PortableLog(double x) {
   if (!(x > 0.0 && std::isfinite(x))) {
-    throw BadInput(fmt::format("the logarithm needs a positive finite number, found {}", x));
+    throw BadInput(Concat("the logarithm needs a positive finite number, found ", x));
   }
   int exponent = 0;
   if (x < std::numeric_limits<double>::min()) {  // subnormal

@@ -39,9 +39,9 @@ enum class ElementType { kUint8, kFloat };
 struct Space {
   enum class Kind { kDiscrete, kBox };
   Kind kind = Kind::kDiscrete;
-  int n = 0;  // of a discrete space
+  int n = 0;  // for a discrete space
 
-  // Of a box.
+  // For a box.
   ElementType type = ElementType::kFloat;
   std::vector<int> shape = {};
   // Bounds, both included, possibly infinite: of each element, or one for all of them.

@@ -17,6 +17,10 @@ constexpr std::int64_t kMaxSteps = std::int64_t{1} << 62;  // of an episode with
 
 }  // namespace
 
+void Simulation::Draw(Picture& /*picture*/) const {
+  throw BadInput("this environment draws no pictures");
+}
+
 NativeEnvironment::NativeEnvironment(EnvironmentSpec spec, int num_envs, const MakeSimulation& make,
                                      bool render)
     : Environment(std::move(spec), num_envs),

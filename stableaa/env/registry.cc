@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -68,9 +69,50 @@ std::optional<std::string> FindName(const std::string& name,
   return std::nullopt;
 }
 
+constexpr std::array kFamilies = {"classic", "minatar", "atari", "gymnasium"};
+
+// What the program has registered.
+class OwnEnvironments {
+ public:
+  static OwnEnvironments& Get() {
+    static OwnEnvironments all;
+    return all;
+  }
+
+  // False if there is one of that name.
+  bool Add(const EnvironmentRegistration& registration) {
+    const std::lock_guard lock(mutex_);
+    if (FindLocked(registration.id)) return false;
+    registrations_.push_back(registration);
+    return true;
+  }
+  std::optional<EnvironmentRegistration> Find(const std::string& id) const {
+    const std::lock_guard lock(mutex_);
+    return FindLocked(id);
+  }
+  std::vector<std::string> Ids() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> ids;
+    for (const EnvironmentRegistration& one : registrations_) ids.push_back(one.id);
+    return ids;
+  }
+
+ private:
+  std::optional<EnvironmentRegistration> FindLocked(const std::string& id) const {
+    for (const EnvironmentRegistration& one : registrations_) {
+      if (Essence(one.id) == Essence(id)) return one;
+    }
+    return std::nullopt;
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<EnvironmentRegistration> registrations_;
+};
+
 // "; did you mean 'minatar/breakout'?" for what is spelt nearly like an id, or like a name alone.
 std::string Suggestion(const std::string& id) {
   std::vector<std::string> known = NativeIds();
+  for (const std::string& own : OwnEnvironments::Get().Ids()) known.push_back(own);
   for (const char* const game : kPaperGames) known.push_back(fmt::format("atari/{}", game));
   const bool has_family = id.find('/') != std::string::npos;
   const auto spelling = [has_family](const std::string& candidate) {
@@ -112,8 +154,22 @@ ParsedId Parse(const std::string& id) {
       if (const auto found = FindName(name, names)) return {family, *found};
     }
   }
-  throw BadInput(fmt::format("there is no environment '{}'{} ('stableaa env list' shows all)",
-                             Shorten(id), Suggestion(id)));
+  if (const auto own = OwnEnvironments::Get().Find(id)) {
+    const std::size_t own_slash = own->id.find('/');
+    return {own->id.substr(0, own_slash), own->id.substr(own_slash + 1)};
+  }
+  const std::vector<std::string> own = OwnEnvironments::Get().Ids();
+  throw UnknownEnvironment(
+      fmt::format("there is no environment '{}'{}{}", Shorten(id), Suggestion(id),
+                  own.empty() ? "" : fmt::format(" (registered: {})", fmt::join(own, ", "))));
+}
+
+bool IsOwn(const ParsedId& id) {
+  return std::ranges::find(kFamilies, id.family) == kFamilies.end();
+}
+
+EnvironmentRegistration FindOwn(const ParsedId& id) {
+  return OwnEnvironments::Get().Find(fmt::format("{}/{}", id.family, id.name)).value();
 }
 
 GymnasiumOptions BridgeOptions(const ParsedId& id, const EnvironmentOptions& options) {
@@ -144,6 +200,58 @@ std::unique_ptr<Environment> MakeNative(EnvironmentSpec spec, const EnvironmentO
   if (options.max_episode_steps > 0) spec.max_episode_steps = options.max_episode_steps;
   return std::make_unique<NativeEnvironment>(std::move(spec), options.num_envs, make,
                                              options.render);
+}
+
+bool IsSound(const Space& space) {
+  if (space.kind == Space::Kind::kDiscrete) return space.n > 0;
+  const auto fits = [&space](const std::vector<float>& bounds) {
+    return bounds.size() == 1 || bounds.size() == space.size();
+  };
+  return !space.shape.empty() && std::ranges::all_of(space.shape, [](int n) { return n > 0; }) &&
+         fits(space.low) && fits(space.high);
+}
+
+// Checks what its maker promised.
+std::unique_ptr<Environment> MakeOwn(const EnvironmentRegistration& own,
+                                     const EnvironmentOptions& options) {
+  std::unique_ptr<Environment> environment = own.make(options);
+  if (!environment) throw BadInput(fmt::format("{}: its make gave no environment", own.id));
+  const EnvironmentSpec& spec = environment->spec();
+  if (environment->num_envs() != options.num_envs || spec.id != own.id) {
+    throw BadInput(fmt::format("{}: expected {} of it from its make, found {} of '{}'", own.id,
+                               options.num_envs, environment->num_envs(), Shorten(spec.id)));
+  }
+  if (spec.observation.kind != Space::Kind::kBox || !IsSound(spec.observation) ||
+      !IsSound(spec.action)) {
+    throw BadInput(fmt::format(
+        "{}: expected a box of observations and a space of actions, each with a shape and one "
+        "bound, or one per element, or with at least one action, found {} and {}",
+        own.id, Describe(spec.observation), Describe(spec.action)));
+  }
+  return environment;
+}
+
+// Runs and their files have the id as it is registered, so it has one spelling.
+bool IsOwnId(const std::string& id) {
+  const std::size_t slash = id.find('/');
+  if (slash == id.npos || id.size() > kMaxName) return false;
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto is_part = [&is_letter](std::string_view part) {
+    return !part.empty() && is_letter(part.front()) && std::ranges::all_of(part, [&](char c) {
+      return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
+    });
+  };
+  return is_part(std::string_view(id).substr(0, slash)) &&
+         is_part(std::string_view(id).substr(slash + 1));
+}
+
+std::vector<std::string> AllEnvironmentKeys() {
+  EnvironmentOptions options;
+  Config config;
+  Describe(config, options);
+  std::vector<std::string> keys;
+  for (const ConfigKey& key : config.Keys()) keys.push_back(key.key);
+  return keys;
 }
 
 constexpr std::array kRampingGames = {"asterix", "seaquest", "space_invaders"};
@@ -221,6 +329,42 @@ void EnvironmentOptions::Validate() const {
   }
 }
 
+void RegisterEnvironment(const EnvironmentRegistration& registration) {
+  const std::string& id = registration.id;
+  if (!IsOwnId(id)) {
+    throw BadInput(fmt::format(
+        "expected family/name of lower-case letters, digits and underscores as the id of an "
+        "environment, found '{}'",
+        Shorten(id)));
+  }
+  const std::string family = id.substr(0, id.find('/'));
+  const auto is_family = [&family](const char* one) { return Essence(family) == one; };
+  if (std::ranges::any_of(kFamilies, is_family)) {
+    throw BadInput(fmt::format("{}: the families {} are the library's; choose another one", id,
+                               fmt::join(kFamilies, ", ")));
+  }
+  const std::vector<std::string> keys = AllEnvironmentKeys();
+  for (const std::string& key : registration.keys) {
+    if (std::ranges::find(keys, key) == keys.end()) {
+      throw BadInput(
+          fmt::format("{}: there is no key '{}'{}", id, Shorten(key), DidYouMean(key, keys)));
+    }
+  }
+  if (!registration.make) throw BadInput(fmt::format("{}: nothing makes it", id));
+  if (!OwnEnvironments::Get().Add(registration)) {
+    throw BadInput(fmt::format("{}: there is an environment of that name already", id));
+  }
+}
+
+void RegisterEnvironment(const EnvironmentSpec& spec, const MakeSimulation& make) {
+  if (!make) throw BadInput(fmt::format("{}: nothing makes it", Shorten(spec.id)));
+  RegisterEnvironment(
+      {.id = spec.id,
+       .make = [spec, make](
+                   const EnvironmentOptions& options) { return MakeNative(spec, options, make); },
+       .keys = {"env.max_episode_steps"}});
+}
+
 std::string NormalizedId(const std::string& id) {
   const ParsedId parsed = Parse(id);
   return fmt::format("{}/{}", parsed.family, parsed.name);
@@ -228,12 +372,12 @@ std::string NormalizedId(const std::string& id) {
 
 bool IsNative(const std::string& id) {
   const std::string family = Parse(id).family;
-  return family == "classic" || family == "minatar";
+  return family != "atari" && family != "gymnasium";
 }
 
 std::vector<std::string> EnvironmentKeys(const std::string& id) {
   const ParsedId parsed = Parse(id);
-  return KeysOf(parsed.family, parsed.name);
+  return IsOwn(parsed) ? FindOwn(parsed).keys : KeysOf(parsed.family, parsed.name);
 }
 
 std::unique_ptr<Environment> MakeEnvironment(const std::string& id,
@@ -249,6 +393,7 @@ std::unique_ptr<Environment> MakeEnvironment(const std::string& id,
     return MakeNative(MinatarEnvironmentSpec(name, minatar), options,
                       [name, minatar] { return MakeMinatar(name, minatar); });
   }
+  if (IsOwn(parsed)) return MakeOwn(FindOwn(parsed), options);
   return GymnasiumEnvironment::Make(BridgeOptions(parsed, options));
 }
 
@@ -293,6 +438,7 @@ std::vector<EnvironmentListing> ListEnvironments() {
   list.push_back({"atari/<any other game of ale-py>", frames, "3 to 18 actions", 27'000, atari});
   list.push_back({"gymnasium/<any id of Gymnasium>", "box, or what flattens to one",
                   "discrete, or a box", 0, KeysOf("gymnasium", "")});
+  for (const std::string& id : OwnEnvironments::Get().Ids()) add(MakeEnvironment(id)->spec());
   return list;
 }
 

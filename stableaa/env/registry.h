@@ -1,22 +1,36 @@
 // Environments by name, `family/name`, the options that all families know, and the list of what
-// there is:
+// there is. The library has
 //
 // - minatar/{asterix,breakout,freeway,seaquest,space_invaders}: native (minatar/)
 // - classic/{cartpole,mountain_car,acrobot,pendulum}: native (classic/)
 // - atari/<game>, such as atari/ms_pacman: ale-py in a worker process (gymnasium/)
 // - gymnasium/<id>, such as gymnasium/LunarLander-v3: Gymnasium in a worker process
 //
-// Case, hyphens and underscores do not matter but in Gymnasium's own ids: MinAtar/Space-Invaders is
-// minatar/space_invaders, Atari/MsPacman is atari/ms_pacman.
+// Case, hyphens and underscores do not matter except in Gymnasium's own ids: MinAtar/Space-Invaders
+// is minatar/space_invaders, Atari/MsPacman is atari/ms_pacman.
+//
+// A program adds its own environments in C++, and can then train on them, resume, evaluate and list
+// them by their ids as any other (examples/own_environment):
+//
+//   class Corridor : public Simulation { ... };    // simulation.h: the rules of one game
+//
+//   RegisterEnvironment({.id = "mine/corridor",
+//                        .observation = Space::Floats({2}, {0, 0}, {1, 1}),
+//                        .action = Space::Discrete(2),
+//                        .max_episode_steps = 100},
+//                       [] { return std::make_unique<Corridor>(); });
 #ifndef STABLEAA_ENV_REGISTRY_H_
 #define STABLEAA_ENV_REGISTRY_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "stableaa/core/error.h"
 #include "stableaa/env/environment.h"
+#include "stableaa/env/simulation.h"
 
 namespace stableaa {
 
@@ -50,18 +64,44 @@ struct EnvironmentOptions {
 
 void Describe(Config& config, EnvironmentOptions& options);
 
-// The id as it is written properly: minatar/space_invaders for MinAtar/Space-Invaders. BadInput as
-// MakeEnvironment's; whether a bridged environment exists, only its worker knows.
+// An environment of the program's own. One that is not a batch of simulations derives from
+// Environment itself.
+struct EnvironmentRegistration {
+  // family/name, both of lower-case letters, digits and underscores; the library's families are
+  // taken.
+  std::string id;
+  // A batch of options.num_envs environments whose spec has this id. Called from any thread.
+  std::function<std::unique_ptr<Environment>(const EnvironmentOptions& options)> make;
+  // The keys env.* that `make` heeds.
+  std::vector<std::string> keys = {};
+};
+
+// For the rest of the program, from any thread; before the id is used, and before a run on it is
+// resumed. BadInput for a bad id or key, and for an id that there is already.
+void RegisterEnvironment(const EnvironmentRegistration& registration);
+// Batches of simulations (native_environment.h) that heed env.max_episode_steps.
+void RegisterEnvironment(const EnvironmentSpec& spec, const MakeSimulation& make);
+
+// A BadInput: there is no environment of that name.
+class UnknownEnvironment : public Error {
+ public:
+  explicit UnknownEnvironment(const std::string& message) : Error(Kind::kBadInput, message) {}
+};
+
+// The id as it is written properly: minatar/space_invaders for MinAtar/Space-Invaders. Throws
+// UnknownEnvironment; whether a bridged environment exists, only its worker knows.
 std::string NormalizedId(const std::string& id);
 
-// Whether `id` names a native environment, one that lives in this process.
+// Whether `id` names a native environment, one that lives in this process: also all registered
+// ones.
 bool IsNative(const std::string& id);
 
-// The keys env.* that matter for it; the others change nothing. BadInput as NormalizedId's.
+// The keys env.* that matter for it; the others change nothing. Throws UnknownEnvironment.
 std::vector<std::string> EnvironmentKeys(const std::string& id);
 
-// BadInput for an id that does not exist, with what was probably meant, or for options that are out
-// of range; for bridged ones see GymnasiumEnvironment::Make.
+// UnknownEnvironment, with what was probably meant and what was registered, for an id that does not
+// exist; BadInput for options that are out of range; for bridged ones see
+// GymnasiumEnvironment::Make.
 std::unique_ptr<Environment> MakeEnvironment(const std::string& id,
                                              const EnvironmentOptions& options = {});
 
@@ -72,7 +112,6 @@ std::string ResolvePython(const std::string& configured);
 // Whether that is the one that is taken without env.python.
 bool IsDefaultPython(const std::string& configured);
 
-// One line of `stableaa env list`.
 struct EnvironmentListing {
   std::string id;
   std::string observation;           // "uint8 10x10x4 in [0, 1]"
@@ -81,8 +120,8 @@ struct EnvironmentListing {
   std::vector<std::string> options;  // EnvironmentKeys
 };
 
-// Native environments, the paper's 20 Atari games, and a line each for all others of Atari and
-// Gymnasium.
+// Native environments, the paper's 20 Atari games, a line each for all others of Atari and
+// Gymnasium, and what was registered.
 std::vector<EnvironmentListing> ListEnvironments();
 
 }  // namespace stableaa

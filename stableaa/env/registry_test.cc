@@ -6,12 +6,16 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <set>
 #include <string_view>
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
+#include "stableaa/env/native_environment.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::registry_test {
 
@@ -21,20 +25,10 @@ using Protocol = EnvironmentOptions::Protocol;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The message.
-std::string BadInputOf(const std::function<void()>& action) {
-  try {
-    action();
-    ADD_FAILURE() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kBadInput) << error.what();
-    return error.what();
-  }
-  return "";
-}
+void ExpectRefused(const std::function<void()>& act) { EXPECT_NE(MessageOf(act), "no error"); }
 
 std::string Refusal(const std::string& id, const EnvironmentOptions& options = {}) {
-  return BadInputOf([&] { MakeEnvironment(id, options); });
+  return MessageOf([&] { MakeEnvironment(id, options); });
 }
 
 void ExpectPart(const std::string& text, std::string_view part) {
@@ -96,8 +90,8 @@ TEST(EnvironmentIds, AnUnknownOneComesWithWhatWasProbablyMeant) {
   ExpectPart(Refusal("minatr/asterix"), "minatar/asterix");
   ExpectPart(Refusal("clasic/cartpole"), "classic/cartpole");
   ExpectPart(Refusal("atri/ms_pacman"), "atari/ms_pacman");
-  ExpectPart(Refusal("classic/lunar_lander"), "stableaa env list");
-  BadInputOf([] { IsNative("minatar/brekout"); });
+  EXPECT_THROW(MakeEnvironment("classic/lunar_lander"), UnknownEnvironment);
+  EXPECT_THROW(IsNative("minatar/brekout"), UnknownEnvironment);
 }
 
 TEST(EnvironmentIds, WhatIsNoIdIsRefusedInOneShortLine) {
@@ -132,7 +126,7 @@ TEST(EnvironmentIds, WhatIsNoIdIsRefusedInOneShortLine) {
     EXPECT_TRUE(IsCleanUtf8(message)) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     ExpectPart(message, "there is no environment '");
-    BadInputOf([&] { IsNative(id); });
+    ExpectRefused([&] { IsNative(id); });
   }
 }
 
@@ -162,7 +156,7 @@ TEST(EnvironmentOptions, OutOfRangeIsRefused) {
   for (const auto& pair : wrong) {
     const EnvironmentOptions& options = pair.first;
     const std::string& part = pair.second;
-    ExpectPart(BadInputOf([&] { options.Validate(); }), part);
+    ExpectPart(MessageOf([&] { options.Validate(); }), part);
     ExpectPart(Refusal("minatar/breakout", options), part);
     ExpectPart(Refusal("classic/cartpole", options), part);
     ExpectPart(Refusal("atari/pong", options), part);
@@ -198,9 +192,9 @@ TEST(EnvironmentOptions, KeysParseIntoTheFields) {
   config.Set("env.protocol=authors");
   EXPECT_EQ(options.actions, ActionSet::kFull);
   EXPECT_EQ(options.protocol, Protocol::kAuthors);
-  BadInputOf([&] { config.Set("env.sticky=1.5"); });
-  BadInputOf([&] { config.Set("env.actions=all"); });
-  BadInputOf([&] { config.Set("env.max_episode_steps=-1"); });
+  ExpectRefused([&] { config.Set("env.sticky=1.5"); });
+  ExpectRefused([&] { config.Set("env.actions=all"); });
+  ExpectRefused([&] { config.Set("env.max_episode_steps=-1"); });
 }
 
 TEST(EnvironmentOptions, DefaultsAreInRangeAndReadBack) {
@@ -305,7 +299,7 @@ TEST(EnvironmentOptions, MinimalActionsAreThoseThatDoSomething) {
   EXPECT_EQ(PaddleOf(*environment), start + 1);
   environment->Step({.indices = left});
   EXPECT_EQ(PaddleOf(*environment), start);
-  BadInputOf([&] { environment->Step({.indices = up_of_the_full_set}); });
+  ExpectRefused([&] { environment->Step({.indices = up_of_the_full_set}); });
 }
 
 TEST(EnvironmentOptions, ALimitIsReachedAndZeroIsTheUsualOne) {
@@ -422,6 +416,111 @@ TEST(IsDefaultPython, IsTheOneThatIsTakenWithoutTheKey) {
   EXPECT_FALSE(IsDefaultPython("/opt/python"));
   EXPECT_FALSE(IsDefaultPython("./python3"));
   EXPECT_FALSE(IsDefaultPython("/no/such/../folder/python3"));
+}
+
+// --- a program's own
+
+// Reward 1 for action 1; ends after the third.
+class Counter : public Simulation {
+ public:
+  void Reset(RandomStream& /*random*/) override { count_ = 0; }
+  Outcome Step(Action action, RandomStream& /*random*/) override {
+    count_ += action.index;
+    return {.reward = static_cast<double>(action.index), .terminated = count_ == 3};
+  }
+  void Observe(Observation out) const override { out.floats[0] = static_cast<float>(count_); }
+  void Save(ByteWriter& out) const override { out.I64(count_); }
+  void Load(ByteReader& in) override { count_ = in.I64(); }
+
+ private:
+  std::int64_t count_ = 0;
+};
+
+EnvironmentSpec CounterSpec(const std::string& id) {
+  return {.id = id,
+          .observation = Space::Floats({1}, {0}, {3}),
+          .action = Space::Discrete(2),
+          .max_episode_steps = 100};
+}
+
+std::unique_ptr<Simulation> MakeCounter() { return std::make_unique<Counter>(); }
+
+// Environments cannot be unregistered, so each test has ids of its own.
+TEST(RegisterEnvironment, ASimulationIsAnEnvironmentLikeAllOthers) {
+  EXPECT_THROW(MakeEnvironment("test/counter_one"), UnknownEnvironment);
+  RegisterEnvironment(CounterSpec("test/counter_one"), MakeCounter);
+  EXPECT_EQ(NormalizedId("Test/Counter-One"), "test/counter_one");
+  EXPECT_TRUE(IsNative("test/counter_one"));
+  EXPECT_EQ(EnvironmentKeys("test/counter_one"), std::vector<std::string>{"env.max_episode_steps"});
+
+  const auto environment =
+      MakeEnvironment("test/CounterOne", {.num_envs = 2, .max_episode_steps = 4});
+  EXPECT_EQ(environment->spec().id, "test/counter_one");
+  environment->Reset(1);
+  const std::vector<std::int32_t> actions = {0, 1};
+  for (int step = 1; step <= 4; ++step) {
+    environment->Step({.indices = actions});
+    EXPECT_EQ(environment->truncated()[0] != 0, step == 4);
+    EXPECT_EQ(environment->terminated()[1] != 0, step == 3);
+  }
+}
+
+TEST(RegisterEnvironment, TheListHasIt) {
+  RegisterEnvironment(CounterSpec("test/listed"), MakeCounter);
+  const std::vector<EnvironmentListing> list = ListEnvironments();
+  const auto listing = std::ranges::find(list, "test/listed", &EnvironmentListing::id);
+  ASSERT_NE(listing, list.end());
+  EXPECT_EQ(listing->actions, "2 actions");
+  EXPECT_EQ(listing->max_episode_steps, 100);
+}
+
+TEST(RegisterEnvironment, ErrorsOfUnknownIdsNameIt) {
+  RegisterEnvironment(CounterSpec("test/suggested"), MakeCounter);
+  ExpectPart(Refusal("test/sugested"), "; did you mean 'test/suggested'?");
+  ExpectPart(Refusal("nothing/like/it"), "test/suggested");
+}
+
+TEST(RegisterEnvironment, RefusesBadIdsAndKeysAndDuplicates) {
+  const auto refusal = [](const std::string& id) {
+    return MessageOf([&] { RegisterEnvironment(CounterSpec(id), MakeCounter); });
+  };
+  for (const std::string id : {"", "counter", "/counter", "test/", "test/Counter", "test/a/b",
+                               "test/coun-ter", "test/_", "_/counter", "test/a b"}) {
+    ExpectPart(refusal(id), "expected family/name");
+  }
+  for (const std::string id : {"classic/counter", "min_atar/counter", "atari/x", "gymnasium/x"}) {
+    ExpectPart(refusal(id), "are the library's");
+  }
+  EXPECT_EQ(refusal("test/twice"), "no error");
+  EXPECT_EQ(refusal("test/twice"), "test/twice: there is an environment of that name already");
+  EXPECT_EQ(refusal("te_st/twi_ce"), "te_st/twi_ce: there is an environment of that name already");
+  EXPECT_EQ(MessageOf([] { RegisterEnvironment({.id = "test/unmade", .make = {}}); }),
+            "test/unmade: nothing makes it");
+  const auto make = [](const EnvironmentOptions&) { return std::unique_ptr<Environment>(); };
+  ExpectPart(MessageOf([&] {
+               RegisterEnvironment({.id = "test/key", .make = make, .keys = {"env.stiky"}});
+             }),
+             "test/key: there is no key 'env.stiky'; did you mean 'env.sticky'?");
+  ExpectPart(Refusal("test/key"), "there is no environment");
+}
+
+TEST(RegisterEnvironment, WhatMakeGivesHasToBeWhatWasAskedFor) {
+  const auto at_most_two = [](const EnvironmentOptions& options) {
+    return std::make_unique<NativeEnvironment>(CounterSpec("test/two"),
+                                               std::min(options.num_envs, 2), MakeCounter);
+  };
+  const std::vector<std::string> keys = {"env.sticky"};
+  RegisterEnvironment({.id = "test/two", .make = at_most_two, .keys = keys});
+  EXPECT_EQ(MakeEnvironment("test/two", {.num_envs = 2})->num_envs(), 2);
+  EXPECT_EQ(Refusal("test/two", {.num_envs = 3}),
+            "test/two: expected 3 of it from its make, found 2 of 'test/two'");
+  EXPECT_EQ(EnvironmentKeys("test/two"), keys);
+}
+
+TEST(RegisterEnvironment, WithoutDrawItHasNoPictures) {
+  RegisterEnvironment(CounterSpec("test/unseen"), MakeCounter);
+  const auto environment = MakeEnvironment("test/unseen", {.render = true});
+  EXPECT_EQ(MessageOf([&] { environment->Reset(1); }), "this environment draws no pictures");
 }
 
 // --- spaces

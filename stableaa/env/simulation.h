@@ -1,5 +1,6 @@
 // One native environment: the rules of a game or the physics of a system, without episodes, limits
-// and batches, which NativeEnvironment adds.
+// and batches, which NativeEnvironment adds. The base for environments of a program's own, too,
+// which RegisterEnvironment (registry.h) makes known by a name.
 #ifndef STABLEAA_ENV_SIMULATION_H_
 #define STABLEAA_ENV_SIMULATION_H_
 
@@ -41,8 +42,9 @@ class Simulation {
   // Writes every element.
   virtual void Observe(Observation out) const = 0;
 
-  // The present state as a picture, always of the same size.
-  virtual void Draw(Picture& picture) const = 0;
+  // The present state as a picture, always of the same size. Without it, a BadInput where pictures
+  // are asked for.
+  virtual void Draw(Picture& picture) const;
 
   // The whole state. Load trusts nothing: BadInput (in.Wrong) for whatever a simulation cannot have
   // reached in a way that would break a later Step, Observe or Draw.

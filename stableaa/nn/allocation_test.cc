@@ -14,7 +14,7 @@
 #include "stableaa/nn/optimizer.h"
 #include "stableaa/nn/random_input.h"
 
-// The sanitizers have an allocator of their own; glibc's can be stood before.
+// The sanitizers have an allocator of their own; glibc's can be replaced.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 namespace {
@@ -50,8 +50,7 @@ int posix_memalign(void** pointer, std::size_t alignment, std::size_t size) {
 }
 }
 
-namespace stableaa {
-namespace {
+namespace stableaa::allocation_test {
 
 long CountStep(const std::string& name, int threads) {
   constexpr int kBatch = 8;
@@ -101,7 +100,6 @@ TEST(Allocations, AreNoneInASteadyStep) {
   }
 }
 
-}  // namespace
-}  // namespace stableaa
+}  // namespace stableaa::allocation_test
 
 #endif

@@ -1,5 +1,5 @@
-// How network.cc reaches each backend. A new one is a class derived from Network, a line here and
-// one in the table of network.cc.
+// How network.cc reaches the backends that every build has; see onednn.h for the other. A new one is
+// a class derived from Network, a line here and one in the table of network.cc.
 #ifndef STABLEAA_NN_BACKENDS_H_
 #define STABLEAA_NN_BACKENDS_H_
 
@@ -10,8 +10,6 @@
 namespace stableaa {
 
 std::unique_ptr<Network> MakeNativeNetwork(std::shared_ptr<const Plan> plan,
-                                           const NetworkOptions& options);
-std::unique_ptr<Network> MakeOnednnNetwork(std::shared_ptr<const Plan> plan,
                                            const NetworkOptions& options);
 std::unique_ptr<Network> MakeReferenceNetwork(std::shared_ptr<const Plan> plan,
                                               const NetworkOptions& options);

@@ -324,8 +324,8 @@ double SumOfSquares(const float* values, std::ptrdiff_t count) {
   return total;
 }
 
-// Averages of what has been zero for long (dead units) come down to denormal numbers and would stay
-// there, since the smallest one times α rounds to itself. They are slow on many machines: zero.
+// Averages of what has long been zero (dead units) shrink to denormal numbers and would stay there,
+// since the smallest one times α rounds to itself. These are slow on many machines: set to zero.
 inline float Flush(float x) {
   constexpr float kSmallest = 0x1p-126F;
   return __builtin_fabsf(x) < kSmallest ? 0 : x;

@@ -17,8 +17,8 @@ namespace stableaa {
 enum class LossKind { kSquared, kHuber };
 
 struct LossOptions {
-  // Huber's gradient is bounded by δ per sample, as DQN's error clipping; with squared, one odd
-  // target can throw the network far.
+  // Huber bounds the gradient by δ per sample, like DQN's error clipping; with squared, one odd
+  // target can throw the network far off.
   LossKind kind = LossKind::kSquared;
   double huber_delta = 1;  // δ, above 0 and finite; of kHuber only
 
@@ -41,7 +41,7 @@ struct LossBatch {
 //
 // Throws BadInput for options, sizes, actions or weights other than the above, and WorkFailed,
 // naming the sample, if an output or target is not finite or a result does not fit a float:
-// training has diverged. What has been written is then of no meaning.
+// training has diverged. What has been written by then means nothing.
 double LossGradient(const LossOptions& options, const LossBatch& batch,
                     std::span<float> output_gradients, std::span<float> errors = {});
 

@@ -14,6 +14,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/nn/finite_difference_test.h"
 #include "stableaa/nn/reference_network.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::loss_test {
 
@@ -249,22 +250,12 @@ TEST(LossGradients, ContinueThroughANetwork) {
 
 // --- what is refused
 
-std::string MessageOf(Error::Kind kind, const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind);
-    return error.what();
-  }
-  return "no error";
-}
-
 std::string BadInputOf(const LossOptions& options, const Batch& batch) {
-  return MessageOf(Error::Kind::kBadInput, [&] { Evaluate(options, batch); });
+  return MessageOf([&] { Evaluate(options, batch); });
 }
 
 std::string WorkFailedOf(const LossOptions& options, const Batch& batch) {
-  return MessageOf(Error::Kind::kWorkFailed, [&] { Evaluate(options, batch); });
+  return MessageOf([&] { Evaluate(options, batch); }, Error::Kind::kWorkFailed);
 }
 
 TEST(BadLoss, DeltaHasToBeAboveZeroAndFinite) {
@@ -283,8 +274,7 @@ TEST(BadLoss, SizesHaveToFit) {
     change(other);
     // Results of the right size, so that only the change counts.
     Floats gradients(8);
-    return MessageOf(Error::Kind::kBadInput,
-                     [&] { LossGradient(kSquared, other.view(), gradients); });
+    return MessageOf([&] { LossGradient(kSquared, other.view(), gradients); });
   };
   EXPECT_EQ(changed([](Batch&) {}), "no error");
   EXPECT_EQ(changed([](Batch& b) { b.outputs.pop_back(); }), "loss: expected 8 outputs, found 7");

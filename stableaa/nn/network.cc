@@ -9,6 +9,7 @@
 #include "stableaa/base/text/nearest_name.h"
 #include "stableaa/core/error.h"
 #include "stableaa/nn/backends.h"
+#include "stableaa/nn/onednn.h"
 
 namespace stableaa {
 namespace {
@@ -34,10 +35,28 @@ const std::vector<RegisteredBackend>& Registered() {
   static const std::vector<RegisteredBackend> backends = {
       {{"native", "kernels of this library: no allocations, one weight layout for all passes"},
        MakeNativeNetwork},
-      {{"onednn", "oneDNN's primitives"}, MakeOnednnNetwork},
+      {{"onednn", "oneDNN's primitives", HasOnednn()}, MakeOnednnNetwork},
       {{"reference", "plain loops in double precision, to check the others"}, MakeReferenceNetwork},
   };
   return backends;
+}
+
+const RegisteredBackend& FindBackend(const std::string& name) {
+  std::vector<std::string> names;
+  for (const RegisteredBackend& backend : Registered()) {
+    if (backend.description.name != name) {
+      names.push_back(backend.description.name);
+    } else if (backend.description.is_built) {
+      return backend;
+    } else {
+      throw BadInput(
+          fmt::format("network: this build has no backend '{}': configure with "
+                      "-DSTABLEAA_ONEDNN=ON",
+                      name));
+    }
+  }
+  throw BadInput(fmt::format("network: unknown backend '{}' (there are {}){}", name,
+                             fmt::join(names, ", "), DidYouMean(name, names)));
 }
 
 }  // namespace
@@ -117,16 +136,10 @@ std::unique_ptr<Network> CompileNetwork(std::shared_ptr<const Plan> plan,
   CheckRange("threads", options.threads, kMaxThreads);
   RequireMemory(fmt::format("a network for {} samples", options.batch),
                 NetworkBytes(*plan, options), "try a smaller batch");
-  std::vector<std::string> names;
-  for (const RegisteredBackend& backend : Registered()) {
-    if (backend.description.name == options.backend) {
-      return backend.make(std::move(plan), options);
-    }
-    names.push_back(backend.description.name);
-  }
-  throw BadInput(fmt::format("network: unknown backend '{}' (there are {}){}", options.backend,
-                             fmt::join(names, ", "), DidYouMean(options.backend, names)));
+  return FindBackend(options.backend).make(std::move(plan), options);
 }
+
+void RequireBackend(const std::string& name) { FindBackend(name); }
 
 std::vector<NetworkBackend> NetworkBackends() {
   std::vector<NetworkBackend> backends;

@@ -38,7 +38,7 @@ struct NetworkOptions {
   int threads = 1;  // [1, kMaxThreads]
   // false: forward only, in less memory.
   bool training = true;
-  std::string backend = "native";  // one of NetworkBackends()
+  std::string backend = "native";  // one of NetworkBackends() that is built
 };
 inline constexpr int kMaxBatch = 65536;
 inline constexpr int kMaxThreads = 1024;
@@ -51,8 +51,8 @@ class Network {
 
   // outputs: input.count × plan().outputs(), samples first. Throws BadInput for sizes that do not
   // fit, a count above the batch or below 1, or null frames. A NaN among parameters or inputs comes
-  // out as NaN, through relu too, so that whoever looks at the outputs sees it (not
-  // by the backend onednn, whose relu makes it zero).
+  // out as NaN, through relu too, so that whoever looks at the outputs sees it; except with the
+  // backend onednn, whose relu makes it zero.
   void Forward(const Parameters& parameters, const NetworkInput& input, std::span<float> outputs);
 
   // From dL/d(outputs) to dL/d(parameters), which replace what was in `gradients`. For the input
@@ -93,10 +93,14 @@ std::uint64_t NetworkBytes(const Plan& plan, const NetworkOptions& options);
 struct NetworkBackend {
   std::string name;
   std::string description;
+  bool is_built = true;  // false for onednn in a build without oneDNN
 };
 
 // The default first.
 std::vector<NetworkBackend> NetworkBackends();
+
+// Throws BadInput for a name that is not a backend's, or one that is not built.
+void RequireBackend(const std::string& name);
 
 }  // namespace stableaa
 

@@ -14,7 +14,7 @@
 namespace stableaa {
 namespace {
 
-// A network with all that its passes need.
+// A network with everything its passes need.
 class Subject {
  public:
   Subject(const NetworkSpec& spec, const NetworkOptions& options, const OptimizerOptions& optimizer)

@@ -29,9 +29,10 @@ inline const std::vector<std::pair<std::string, NetworkPass>> kNetworkPasses = {
 };
 
 struct NetworkTiming {
-  double ms = 0;            // median
-  double gflops = 0;        // of the network's multiplications and additions only
-  double sgemm_gflops = 0;  // by the same number of threads, in turns with the above
+  double ms = 0;      // median
+  double gflops = 0;  // of the network's multiplications and additions only
+  // By the same number of threads, in turns with the above; NaN in a build without oneDNN.
+  double sgemm_gflops = 0;
 };
 
 // options.training is set as the pass needs it; the optimiser is that of kUpdate. Takes about

@@ -14,7 +14,7 @@
 namespace stableaa {
 namespace {
 
-// Whole numbers, so few of them not zero that sums stay small through all layers.
+// Whole numbers, most of them zero, so that sums stay small through all layers.
 void FillSparse(RandomStream& random, double nonzero, int largest, std::span<float> values) {
   for (float& value : values) {
     value = random.Bernoulli(nonzero) ? static_cast<float>(random.Integer(-largest, largest)) : 0;

@@ -1,12 +1,12 @@
 // Runs a backend and the reference side by side on the same inputs and compares what comes out.
 //
 // Two kinds of numbers are used. Rounded: uniform weights as for training; results differ by
-// rounding, and a ReLU whose argument is within that of zero may let a gradient pass in one and not
+// rounding, and a ReLU whose argument is that close to zero may let a gradient pass in one and not
 // in the other, which limits what can be asked of the gradients. Exact: sparse whole numbers of
 // which every sum fits a float, so that any order of summation gives the same bits and not a single
 // bit may differ (for networks of ReLU, power-of-two divisors and power-of-two numbers of actions).
 // Where an ELU's result has rounded to -1 the backends, which keep results only, take its gradient
-// for zero and not for the tiny number that it is.
+// to be zero instead of the tiny number that it is.
 #ifndef STABLEAA_NN_NETWORK_CHECK_H_
 #define STABLEAA_NN_NETWORK_CHECK_H_
 

@@ -17,6 +17,7 @@
 #include "stableaa/nn/network_check.h"
 #include "stableaa/nn/optimizer.h"
 #include "stableaa/nn/random_input.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::network_test {
 
@@ -57,12 +58,25 @@ void ExpectAgreement(const std::vector<NetworkCase>& cases,
   }
 }
 
+bool IsBuilt(const std::string& name) {
+  return std::ranges::any_of(NetworkBackends(), [&](const NetworkBackend& backend) {
+    return backend.name == name && backend.is_built;
+  });
+}
+
+// Those that this build has.
+std::vector<CheckedBackend> Built(std::vector<CheckedBackend> backends) {
+  std::erase_if(backends, [](const CheckedBackend& backend) { return !IsBuilt(backend.name); });
+  return backends;
+}
+
 TEST(Backends, AgreeOnNetworksOfOddShapes) {
-  ExpectAgreement(OddCases(), {{"native", 1}, {"native", 2}, {"onednn", 1}, {"onednn", 2}});
+  ExpectAgreement(OddCases(), Built({{"native", 1}, {"native", 2}, {"onednn", 1}, {"onednn", 2}}));
 }
 
 TEST(FullBackends, AgreeOnTheNamedNetworks) {
-  ExpectAgreement(NamedCases(), {{"native", 1}, {"native", 2}, {"onednn", 1}, {"onednn", 2}});
+  ExpectAgreement(NamedCases(),
+                  Built({{"native", 1}, {"native", 2}, {"onednn", 1}, {"onednn", 2}}));
 }
 
 // Every kernel, stride and batch size of the grid, through one convolution and one linear layer.
@@ -100,11 +114,15 @@ TEST(Backends, AgreeOnAGridOfShapes) {
       }
     }
   }
-  ExpectAgreement(cases, {{"native", 1}, {"native", 3}, {"onednn", 1}});
+  ExpectAgreement(cases, Built({{"native", 1}, {"native", 3}, {"onednn", 1}}));
 }
 
 class NetworkOf : public testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    if (!IsBuilt(GetParam())) GTEST_SKIP() << "not in this build";
+  }
+
   NetworkOptions Options(int batch, int threads = 1) const {
     return {.batch = batch, .threads = threads, .backend = GetParam()};
   }
@@ -223,7 +241,7 @@ TEST_P(NetworkOf, LearnsAFunction) {
   EXPECT_LT(loss, 0.01);  // of 0.4 at first
 }
 
-// But for onednn, as network.h says.
+// Except with onednn, as network.h says.
 TEST(Network, ShowsNaNsInsteadOfHidingThem) {
   const auto plan = PlanOf("vector(3) linear(20) relu linear(2)");
   RandomStream random(6, "network_test");
@@ -254,8 +272,18 @@ TEST_P(NetworkOf, RunsWithinAParallelRegionOfTheCaller) {
 INSTANTIATE_TEST_SUITE_P(All, NetworkOf, testing::Values("native", "onednn", "reference"),
                          [](const auto& test) { return test.param; });
 
+TEST(OnednnNetwork, IsRefusedByABuildWithoutIt) {
+  if (IsBuilt("onednn")) GTEST_SKIP() << "this build has it";
+  const auto plan = PlanOf("vector(2) linear(1)");
+  const std::string expected =
+      "network: this build has no backend 'onednn': configure with -DSTABLEAA_ONEDNN=ON";
+  EXPECT_EQ(MessageOf([&] { CompileNetwork(plan, {.backend = "onednn"}); }), expected);
+  EXPECT_EQ(MessageOf([] { RequireBackend("onednn"); }), expected);
+}
+
 // oneDNN 2.6 wrote beyond its scratch memory here.
 TEST(OnednnNetwork, SurvivesStridedKernelsOfOnePixel) {
+  if (!IsBuilt("onednn")) GTEST_SKIP() << "not in this build";
   for (const int channels : {3, 4}) {
     NetworkSpec spec{.input = FrameInput(channels, 8, 12, 1),
                      .layers = {Convolution(16, 1, 2), Relu(), Flatten(), Linear(4)}};

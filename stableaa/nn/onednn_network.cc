@@ -27,7 +27,7 @@
 
 #include "stableaa/core/error.h"
 #include "stableaa/nn/aligned_buffer.h"
-#include "stableaa/nn/backends.h"
+#include "stableaa/nn/onednn.h"
 #include "stableaa/nn/openmp_threads.h"
 
 namespace stableaa {
@@ -621,9 +621,19 @@ class OnednnNetwork : public Network {
 
 }  // namespace
 
+bool HasOnednn() { return true; }
+
 std::unique_ptr<Network> MakeOnednnNetwork(std::shared_ptr<const Plan> plan,
                                            const NetworkOptions& options) {
   return std::make_unique<OnednnNetwork>(std::move(plan), options);
+}
+
+void OnednnProduct(int n, const float* a, const float* b, float* c) {
+  const dnnl_status_t status = dnnl_sgemm('N', 'N', n, n, n, 1, a, n, b, n, 0, c, n);
+  if (status != dnnl_success) {
+    throw WorkFailed(
+        fmt::format("sgemm of {0}×{0} failed (status {1})", n, static_cast<int>(status)));
+  }
 }
 
 }  // namespace stableaa

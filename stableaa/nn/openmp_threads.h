@@ -13,12 +13,12 @@ namespace stableaa {
 // As many of `threads` as OpenMP can ever grant (OMP_THREAD_LIMIT).
 inline int GrantedThreads(int threads) { return std::min(threads, omp_get_thread_limit()); }
 
-// While it lives, oneDNN gets this many threads from the calling thread, and no fewer: its
-// primitives wait for, or leave out the share of, a thread that they were made for and do not get.
+// While it lives, the calling thread gives oneDNN this many threads and no fewer: a primitive that
+// was made for more threads than it gets waits for the missing ones or leaves out their share.
 class OpenmpThreads {
  public:
-  // Throws WorkFailed where several threads are asked for and none can be had: within a parallel
-  // region that must not open another.
+  // Throws WorkFailed if several threads are asked for within a parallel region that must not open
+  // another.
   explicit OpenmpThreads(int threads)
       : previous_(omp_get_max_threads()), previous_dynamic_(omp_get_dynamic()) {
     if (threads > 1 && omp_get_active_level() >= omp_get_max_active_levels()) {

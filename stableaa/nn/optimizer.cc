@@ -35,7 +35,7 @@ void ForEachBlock(int threads, std::ptrdiff_t count, const Work& work) {
   for (std::ptrdiff_t block = 0; block < blocks; ++block) one(block);
 }
 
-// More updates than anyone makes, and few enough to count on.
+// More updates than anyone makes, and few enough to go on counting.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
 }  // namespace
@@ -175,7 +175,7 @@ void Optimizer::Load(ByteReader& in) {
   // All is read before anything is kept.
   Parameters square(plan_);
   square.Load(in);
-  // An infinite one is what a gradient above 1e19 leaves.
+  // A gradient above 1e19 leaves an infinite one.
   for (const float v : square.block()) {
     if (!(v >= 0)) throw in.Wrong(fmt::format("expected averages of squares, found {}", v));
   }

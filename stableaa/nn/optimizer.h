@@ -71,8 +71,8 @@ class Optimizer {
   std::int64_t steps() const { return steps_; }
   const OptimizerOptions& options() const { return options_; }
 
-  // The exact state: one that loads it continues to the same bytes. Load throws BadInput, changing
-  // nothing, for what no optimiser of the same kind and network saved; other options may differ.
+  // The exact state: an optimiser that loads it goes on to the same bytes. Load throws BadInput,
+  // changing nothing, unless one of the same kind and network saved it; other options may differ.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 

@@ -7,9 +7,9 @@
 //   biases    16 · ceil(N/16) floats
 //
 // with k = (row · kernel + column) · channels + channel for a convolution and for a linear step
-// behind flatten, (row · width + column) · channels + channel. What pads N to a multiple of 16 is
-// zero and stays zero. oneDNN calls this layout Ohwi16o. It suits all passes at any batch size, so
-// that no copy in another order is ever needed.
+// after flatten, (row · width + column) · channels + channel. What pads N to a multiple of 16 is
+// zero and stays zero. oneDNN calls this layout Ohwi16o. It suits all passes at any batch size: no
+// copy in another order is ever needed.
 //
 // Outside (files, PyTorch) tensors have PyTorch's shapes and order: weight [N, C, H, W] or [N, K]
 // with K in the order channel, row, column; bias [N]. Get and Set translate.
@@ -86,7 +86,7 @@ class Parameters {
 // All tensors of a network, in the order of its steps, weight before bias.
 std::vector<ParameterTensor> ParameterTensors(const Plan& plan);
 
-// Of all of them together; a block has some more, for padding.
+// Elements of all tensors together; a block has some more, for padding.
 std::int64_t ParameterCount(const Plan& plan);
 
 }  // namespace stableaa

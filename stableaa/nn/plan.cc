@@ -45,7 +45,7 @@ class PlanMaker {
   }
 
  private:
-  // Where the layers have come to.
+  // The value after the layers so far.
   struct Place {
     int value = 0;
     Shape shape = {};

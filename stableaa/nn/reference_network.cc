@@ -267,7 +267,8 @@ template class ReferenceNetwork<double>;
 
 namespace {
 
-// In double, around it the conversion of parameters. Always one thread, whatever the options say.
+// In double, with parameters converted on the way in and out. Always one thread, whatever the
+// options say.
 class ReferenceBackend : public Network {
  public:
   ReferenceBackend(std::shared_ptr<const Plan> shared_plan, const NetworkOptions& options)

@@ -9,7 +9,7 @@
 //   dueling      Q[a] = V + A[a] − mean A
 //
 // In double its gradients agree with finite differences to nine digits, and Nature's dueling
-// network takes about a second for 32 samples there and back.
+// network takes about a second for 32 samples, forward and backward.
 #ifndef STABLEAA_NN_REFERENCE_NETWORK_H_
 #define STABLEAA_NN_REFERENCE_NETWORK_H_
 

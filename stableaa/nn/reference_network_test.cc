@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -13,8 +12,8 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 #include "stableaa/nn/finite_difference_test.h"
-#include "stableaa/nn/message_test.h"
 #include "stableaa/nn/parameters.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::reference_network_test {
 

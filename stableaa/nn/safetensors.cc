@@ -26,6 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// One kind of JSON for reading and writing: the templates are compiled once.
+using Json = nlohmann::ordered_json;
+
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr char kFormatKey[] = "format";
 constexpr char kSpecKey[] = "stableaa.spec";
@@ -75,8 +78,8 @@ struct TensorHeader {
 // not belong. A tree of values would be simpler to look at, but a hostile header could make one
 // many times its own size, and duplicate keys would have vanished from it.
 //
-// The functions with small letters are the events of nlohmann's parser; `true` makes it go on.
-class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
+// The lower-case functions are the events of nlohmann's parser; `true` lets it go on.
+class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
 
@@ -87,7 +90,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { throw Unexpected(value ? "true" : "false"); }
   bool number_integer(std::int64_t value) override { throw Unexpected(fmt::to_string(value)); }
   bool number_float(double, const std::string& text) override { throw Unexpected(Shorten(text)); }
-  bool binary(nlohmann::json::binary_t&) override { throw Unexpected("binary data"); }
+  bool binary(Json::binary_t&) override { throw Unexpected("binary data"); }
 
   bool number_unsigned(std::uint64_t value) override {
     if (awaited_ == Awaited::kSide) {
@@ -171,8 +174,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string& last,
-                   const nlohmann::json::exception&) override {
+  bool parse_error(std::size_t position, const std::string& last, const Json::exception&) override {
     throw Wrong(file_, fmt::format("expected JSON as header, found an error at its byte {}, '{}'",
                                    position, Shorten(last)));
   }
@@ -511,7 +513,7 @@ WeightsMetadata MetadataOf(const Parameters& parameters, const WeightsMetadata& 
 
 std::string HeaderText(const std::vector<ParameterTensor>& tensors,
                        const WeightsMetadata& metadata) {
-  nlohmann::ordered_json header;
+  Json header;
   header[std::string(kMetadata)] = metadata;
   std::size_t end = 0;
   for (const ParameterTensor& tensor : tensors) {
@@ -562,7 +564,7 @@ WeightsMetadata ReadWeightsInto(const fs::path& path, Parameters& parameters) {
 Safetensors ParseSafetensors(std::span<const std::byte> bytes, const std::string& name) {
   const Parts parts = Split(bytes, name);
   HeaderReader reader(name);
-  nlohmann::json::sax_parse(parts.header.begin(), parts.header.end(), &reader);
+  Json::sax_parse(parts.header.begin(), parts.header.end(), &reader);
   Safetensors file{.name = name, .tensors = {}, .metadata = std::move(reader.metadata())};
   for (const auto& [tensor, header] : reader.tensors()) {
     file.tensors.emplace(tensor, Locate(header, tensor, parts.data, name));

@@ -1,4 +1,4 @@
-// Network weights in safetensors files, as PyTorch and its world read and write them.
+// Network weights in safetensors files, as PyTorch and its tools read and write them.
 //
 //   WriteWeights("run/model.safetensors", parameters, {{"stableaa.steps", "50000"}});
 //   const WeightsFile file = ReadWeights("run/model.safetensors");
@@ -12,14 +12,14 @@
 //                  "shape": [512, 3136], "data_offsets": [begin, end]}, ...}, offsets into the data
 //    8 + n         data: the tensors, one after the other, row-major, little-endian
 //
-// and in the header's "__metadata__" texts under names. Ours: "format" is "pt" (what loaders of
-// PyTorch ask for), "stableaa.spec" the network by ToText, "stableaa.version" that of the library.
+// The header's "__metadata__" maps names to texts. Ours: "format" is "pt" (PyTorch's loaders ask
+// for it), "stableaa.spec" the network by ToText, "stableaa.version" that of the library.
 // Tensors have the names, shapes and order of ParameterTensors and are F32. Data begin at a
 // multiple of 8. Equal parameters and metadata give equal bytes.
 //
 // Files are not trusted. What breaks the format, or holds other tensors than the network, other
 // types than F32 or a number that is not finite, is BadInput with the file's name, what was
-// expected and what was found. Nothing is changed before all has been checked, and memory is
+// expected and what was found. Nothing changes before everything has been checked, and memory is
 // reserved only in proportion to the file, whatever it claims.
 #ifndef STABLEAA_NN_SAFETENSORS_H_
 #define STABLEAA_NN_SAFETENSORS_H_
@@ -49,11 +49,12 @@ struct WeightsFile {
 void WriteWeights(const std::filesystem::path& path, const Parameters& parameters,
                   const WeightsMetadata& extra = {});
 
-// The network that the file itself describes. BadInput if it does not, as other programs' files.
+// The network that the file itself describes. BadInput if it describes none, as files of other
+// programs.
 WeightsFile ReadWeights(const std::filesystem::path& path);
 
-// For a known network; the file need not describe it, but if it does, equally. Returns the
-// metadata. Changes nothing if it throws.
+// For a known network. The file need not describe one; if it does, it has to be this one. Returns
+// the metadata. Changes nothing if it throws.
 WeightsMetadata ReadWeightsInto(const std::filesystem::path& path, Parameters& parameters);
 
 // The format alone, any tensors, in memory.
@@ -71,7 +72,7 @@ struct Safetensors {
 };
 
 // The result borrows `bytes`. As the format demands, the tensors tile the data without holes or
-// overlaps. Types of less than a byte are not known. BadInput, too, for names that come twice.
+// overlaps. Types smaller than a byte are unknown. BadInput also for duplicate names.
 Safetensors ParseSafetensors(std::span<const std::byte> bytes, const std::string& name);
 
 WeightsFile ReadWeights(const Safetensors& file);

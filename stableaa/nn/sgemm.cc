@@ -1,14 +1,12 @@
 #include "stableaa/nn/sgemm.h"
 
-#include <fmt/format.h>
-#include <oneapi/dnnl/dnnl.h>
-
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
-#include "stableaa/core/error.h"
 #include "stableaa/core/median.h"
 #include "stableaa/core/stopwatch.h"
+#include "stableaa/nn/onednn.h"
 #include "stableaa/nn/openmp_threads.h"
 
 namespace stableaa {
@@ -36,6 +34,7 @@ void SgemmMeter::SampleAllSizes() {
 }
 
 double SgemmMeter::gflops() const {
+  if (!HasOnednn()) return std::numeric_limits<double>::quiet_NaN();
   double best = 0;
   for (const Size& size : sizes_) {
     if (!size.gflops.empty()) best = std::max(best, Median(size.gflops));
@@ -44,6 +43,7 @@ double SgemmMeter::gflops() const {
 }
 
 void SgemmMeter::Run(Size& size) {
+  if (!HasOnednn()) return;
   const std::size_t floats = static_cast<std::size_t>(size.n) * static_cast<std::size_t>(size.n);
   if (c_.size() < floats) {
     a_ = Filled(floats);
@@ -58,14 +58,8 @@ void SgemmMeter::Run(Size& size) {
 double SgemmMeter::Multiply(int n) {
   const OpenmpThreads threads(threads_);
   const Stopwatch watch;
-  const dnnl_status_t status =
-      dnnl_sgemm('N', 'N', n, n, n, 1, a_.data(), n, b_.data(), n, 0, c_.data(), n);
-  const double seconds = watch.Seconds();
-  if (status != dnnl_success) {
-    throw WorkFailed(
-        fmt::format("sgemm of {0}×{0} failed (status {1})", n, static_cast<int>(status)));
-  }
-  return seconds;
+  OnednnProduct(n, a_.data(), b_.data(), c_.data());
+  return watch.Seconds();
 }
 
 }  // namespace stableaa

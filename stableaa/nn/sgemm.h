@@ -32,7 +32,8 @@ class SgemmMeter {
   // One product of each size: some 240 ms at 80 GFLOP/s, and 48 MiB from then on.
   void SampleAllSizes();
 
-  // GFLOP/s of the fastest size, each size by the median of its samples; 0 without samples.
+  // GFLOP/s of the fastest size, each size by the median of its samples; 0 without samples, NaN in
+  // a build without oneDNN, where sampling does nothing.
   double gflops() const;
 
  private:

@@ -14,8 +14,8 @@
 //   dueling{ A | B }          last: two streams of layers, A ending in 1 value V, B in the
 //                             advantages A_a of each action; Q_a = V + A_a − mean A
 //
-// Heads that are not there yet fit the same list: a distributional one is a linear layer of
-// actions × atoms with another loss behind it, a second head another pair of streams.
+// Further heads would fit the same list: a distributional one is a linear layer of actions × atoms
+// followed by another loss, a second head another pair of streams.
 #ifndef STABLEAA_NN_SPEC_H_
 #define STABLEAA_NN_SPEC_H_
 
@@ -88,7 +88,7 @@ struct NetworkSpec {
 
 std::string ToText(const NetworkSpec& spec);
 
-// In bytes; that of a valid spec is far shorter. For whoever reads it from a file.
+// The longest text worth parsing, in bytes; a valid spec is far shorter. For readers of files.
 inline constexpr std::size_t kMaxSpecText = std::size_t{1} << 16;
 
 // "linear(512)": one layer as ToText writes it; for messages.
@@ -115,7 +115,7 @@ struct MinatarOptions {
 };
 NetworkSpec MinatarSpec(const MinatarOptions& options);
 
-// A multi-layer perceptron. With `dueling` the last hidden layer is there once per stream.
+// A multi-layer perceptron. With `dueling` each stream has a last hidden layer of its own.
 struct MlpOptions {
   int inputs = 4;
   std::vector<int> hidden = {128, 128};

@@ -2,14 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "stableaa/core/error.h"
-#include "stableaa/nn/message_test.h"
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/plan.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::spec_test {
 

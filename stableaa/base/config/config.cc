@@ -60,10 +60,6 @@ Error WrongType(const std::string& key, const std::string& wants, const std::str
   return BadInput(fmt::format("{} wants {}, found {}", key, wants, found));
 }
 
-Error OutOfRange(const std::string& key, const TomlValue& value, const std::string& range) {
-  return BadInput(fmt::format("{} = {} is outside its range {}", key, ShortLiteral(value), range));
-}
-
 ConfigKey About(const std::string& key, const std::string& type, const std::string& range,
                 const std::string& meaning) {
   ConfigKey about;
@@ -140,7 +136,7 @@ ConfigField IntegerField(const std::string& key, Integer* field, Integer low, In
       throw WrongType(key, "an integer in " + range, WhatIs(number));
     }
     const std::optional<Integer> within = IntegerWithin<Integer>(number, low, high);
-    if (!within) throw OutOfRange(key, number, range);
+    if (!within) throw OutOfRange(key, ShortLiteral(number), range);
     return within;
   };
   const auto literal = [](Integer value) {
@@ -151,21 +147,6 @@ ConfigField IntegerField(const std::string& key, Integer* field, Integer low, In
 }
 
 // ---- Reals ----
-
-bool Contains(const RealRange& range, double value) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
-  return (range.infinite || std::isfinite(value)) && value >= range.at_least &&
-         value <= range.at_most && (value > range.above || range.above == -kInf) &&
-         (value < range.below || range.below == kInf);
-}
-
-std::string RangeText(const RealRange& range) {
-  const double low = std::max(range.at_least, range.above);
-  const double high = std::min(range.at_most, range.below);
-  const bool closed_low = std::isinf(low) ? range.infinite : range.above < low;
-  const bool closed_high = std::isinf(high) ? range.infinite : range.below > high;
-  return fmt::format("{}{}, {}{}", closed_low ? '[' : '(', low, high, closed_high ? ']' : ')');
-}
 
 std::optional<double> AsReal(const TomlValue& value) {
   if (const auto* real = std::get_if<double>(&value.is)) return *real;
@@ -181,7 +162,7 @@ std::optional<double> AsReal(const TomlValue& value) {
 std::optional<double> RealWithin(const std::string& key, const RealRange& range,
                                  const TomlValue& value) {
   const std::optional<double> real = AsReal(value);
-  if (real && !Contains(range, *real)) throw OutOfRange(key, value, RangeText(range));
+  if (real && !range.Contains(*real)) throw OutOfRange(key, ShortLiteral(value), range.Text());
   return real;
 }
 
@@ -364,8 +345,8 @@ void Config::Int(const std::string& key, std::uint64_t* field, UnsignedRange ran
 void Config::Real(const std::string& key, double* field, RealRange range,
                   const std::string& meaning) {
   const auto convert = [=](const TomlValue& value) { return RealWithin(key, range, value); };
-  Add(MakeField(field, About(key, "real", RangeText(range), meaning), "a real number", convert,
-                TomlReal));
+  Add(MakeField(field, About(key, "real", range.Text(), meaning), "a real number", convert,
+                RealLiteral));
 }
 
 void Config::Text(const std::string& key, std::string* field, const std::string& meaning) {
@@ -384,9 +365,11 @@ void Config::List(const std::string& key, std::vector<double>* field, RealRange 
       return RealWithin(key, range, element);
     });
   };
-  const auto literal = [](const std::vector<double>& list) { return ListLiteral(list, TomlReal); };
-  ConfigField reals = MakeField(field, About(key, "list of reals", RangeText(range), meaning),
-                                wants, convert, literal);
+  const auto literal = [](const std::vector<double>& list) {
+    return ListLiteral(list, RealLiteral);
+  };
+  ConfigField reals =
+      MakeField(field, About(key, "list of reals", range.Text(), meaning), wants, convert, literal);
   reals.wants_list = true;
   Add(std::move(reals));
 }

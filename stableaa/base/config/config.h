@@ -7,8 +7,9 @@
 //
 //   void Describe(Config& config, AcceleratorOptions& options) {
 //     config.Int("anderson.memory", &options.memory, {0, 100}, "Differences in the window.");
-//     config.Real("anderson.damping", &options.damping, {.above = 0, .at_most = 2}, "Step
-//     length."); config.Choice("anderson.weights", &options.weights,
+//     config.Real("anderson.damping", &options.damping, {.above = 0, .at_most = 2},
+//                 "Step length.");
+//     config.Choice("anderson.weights", &options.weights,
 //                   {{"stable", WeightRule::kStable}, {"raa", WeightRule::kRaa}}, "Ridge rule.");
 //   }
 //
@@ -27,7 +28,7 @@
 // A declaration checks the value that its field has, so describing a struct is also how to validate
 // one that was filled by hand: a value outside its range is BadInput too. What only a programmer
 // can get wrong (a key declared twice) is a std::logic_error. Conditions between several fields
-// belong into the Validate() of their struct.
+// belong in the Validate() of their struct.
 #ifndef STABLEAA_BASE_CONFIG_CONFIG_H_
 #define STABLEAA_BASE_CONFIG_CONFIG_H_
 
@@ -41,6 +42,8 @@
 #include <utility>
 #include <vector>
 
+#include "stableaa/core/option_table.h"
+
 namespace stableaa {
 
 // Private to config.cc.
@@ -48,25 +51,9 @@ struct ConfigField;
 struct ConfigEntry;
 struct TomlValue;
 
-// Both ends belong to the range. The limits of the field's type apply besides.
-struct IntRange {
-  std::int64_t at_least = std::numeric_limits<std::int64_t>::min();
-  std::int64_t at_most = std::numeric_limits<std::int64_t>::max();
-};
-
 struct UnsignedRange {
   std::uint64_t at_least = 0;
   std::uint64_t at_most = std::numeric_limits<std::uint64_t>::max();
-};
-
-// Closed ends: at_least, at_most. Open ends: above, below. {.above = 0, .at_most = 2} is (0, 2].
-// Infinities are refused unless `infinite` is set; nan always is.
-struct RealRange {
-  double at_least = -std::numeric_limits<double>::infinity();
-  double above = -std::numeric_limits<double>::infinity();
-  double at_most = std::numeric_limits<double>::infinity();
-  double below = std::numeric_limits<double>::infinity();
-  bool infinite = false;
 };
 
 // One key as text. Values are TOML literals (strings quoted and escaped, reals in the shortest form
@@ -116,24 +103,25 @@ class ConfigSource {
 };
 
 // Holds pointers into the described structs, which therefore have to outlive it. Not thread-safe.
-class Config {
+class Config : public OptionTable {
  public:
   Config();
-  ~Config();
+  ~Config() override;
   Config(const Config&) = delete;
   Config& operator=(const Config&) = delete;
 
-  // Declarations. A key is dotted, "agent.weights.refresh"; its parts are made of a-z, 0-9 and _.
-  // A meaning is one or two sentences for the user.
-  void Bool(const std::string& key, bool* field, const std::string& meaning);
+  // Declarations, besides Choice of the OptionTable. A key is dotted, "agent.weights.refresh"; its
+  // parts are made of a-z, 0-9 and _.
+  void Bool(const std::string& key, bool* field, const std::string& meaning) override;
   // Reals that are whole count as integers: 1e5.
-  void Int(const std::string& key, int* field, IntRange range, const std::string& meaning);
+  void Int(const std::string& key, int* field, IntRange range, const std::string& meaning) override;
   void Int(const std::string& key, std::int64_t* field, IntRange range, const std::string& meaning);
   // For seeds. TOML's integers end at 2^63 - 1; larger ones are given as a string of digits in a
   // file, and as they are in an override.
   void Int(const std::string& key, std::uint64_t* field, UnsignedRange range,
            const std::string& meaning);
-  void Real(const std::string& key, double* field, RealRange range, const std::string& meaning);
+  void Real(const std::string& key, double* field, RealRange range,
+            const std::string& meaning) override;
   void Text(const std::string& key, std::string* field, const std::string& meaning);
   // The range holds for each element. Overrides may leave out the brackets: `levels=0.1,0.5`.
   void List(const std::string& key, std::vector<double>* field, RealRange range,
@@ -144,9 +132,6 @@ class Config {
   // whole table; an override gives that too, `kwargs={size=5}`, or changes one member,
   // `kwargs.size=5`. At most 16 levels and 64 KiB.
   void Table(const std::string& key, std::string* json, const std::string& meaning);
-  template <typename Enum>
-  void Choice(const std::string& key, Enum* field,
-              const std::vector<std::pair<std::string, Enum>>& choices, const std::string& meaning);
 
   void Apply(const ConfigSource& source);
   // The same in one step.
@@ -168,7 +153,7 @@ class Config {
   void Add(ConfigField field);
   void AddChoice(const std::string& key, const std::vector<std::string>& names,
                  const std::function<std::size_t()>& get,
-                 const std::function<void(std::size_t)>& set, const std::string& meaning);
+                 const std::function<void(std::size_t)>& set, const std::string& meaning) override;
   ConfigField* Find(std::string_view key) const;
   ConfigField* FindTableAbove(std::string_view key) const;
   bool IsTable(std::string_view key) const;
@@ -177,25 +162,6 @@ class Config {
 
   std::vector<std::unique_ptr<ConfigField>> fields_;
 };
-
-template <typename Enum>
-void Config::Choice(const std::string& key, Enum* field,
-                    const std::vector<std::pair<std::string, Enum>>& choices,
-                    const std::string& meaning) {
-  std::vector<std::string> names;
-  std::vector<Enum> values;
-  for (const auto& [name, value] : choices) {
-    names.push_back(name);
-    values.push_back(value);
-  }
-  const auto get = [field, values] {
-    std::size_t i = 0;
-    while (i < values.size() && values[i] != *field) ++i;
-    return i;
-  };
-  const auto set = [field, values](std::size_t i) { *field = values[i]; };
-  AddChoice(key, names, get, set, meaning);
-}
 
 }  // namespace stableaa
 

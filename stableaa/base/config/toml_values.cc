@@ -15,6 +15,7 @@
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/base/text/whole_number.h"
 #include "stableaa/core/error.h"
+#include "stableaa/core/option_table.h"
 
 namespace stableaa {
 namespace {
@@ -260,7 +261,7 @@ struct LiteralOf {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(std::int64_t value) const { return std::to_string(value); }
   std::string operator()(std::uint64_t value) const { return std::to_string(value); }
-  std::string operator()(double value) const { return TomlReal(value); }
+  std::string operator()(double value) const { return RealLiteral(value); }
   std::string operator()(const std::string& value) const { return '"' + Shorten(value) + '"'; }
   std::string operator()(const TomlValue::List&) const { return "a list"; }
   std::string operator()(const TomlValue::Table&) const { return "a table"; }
@@ -317,16 +318,6 @@ std::vector<std::string> SplitKey(std::string_view key) {
 
 std::string KeyPart(std::string_view part) {
   return IsBare(part) ? std::string(part) : TomlText(part);
-}
-
-std::string TomlReal(double value) {
-  char buffer[32];
-  const auto end = std::to_chars(std::begin(buffer), std::end(buffer), value).ptr;
-  std::string text(buffer, end);
-  // Without a point TOML would read an integer, and lose the sign of -0.
-  const bool integer_like = text.find_first_not_of("-0123456789") == std::string::npos;
-  if (std::isnan(value)) return "nan";
-  return integer_like ? text + ".0" : text;
 }
 
 std::string TomlText(std::string_view value) {

@@ -65,8 +65,7 @@ std::vector<std::string> SplitKey(std::string_view key);
 // The other way round for one part: quoted if it has to be.
 std::string KeyPart(std::string_view part);
 
-// Literals, valid both as TOML and (infinities apart) as JSON. They read back exactly.
-std::string TomlReal(double value);
+// A literal, valid both as TOML and as JSON; that of a real is RealLiteral (option_table.h).
 std::string TomlText(std::string_view value);
 
 // What a message says about a value: `the string "five"`, `the integer 7`, `a table`.

@@ -1,4 +1,4 @@
-// What a report is made of, apart from how it looks: report_page.h makes a page of it.
+// What a report is made of, apart from how it looks: page.h makes a page of it.
 #ifndef STABLEAA_EXPERIMENT_REPORT_CONTENT_H_
 #define STABLEAA_EXPERIMENT_REPORT_CONTENT_H_
 

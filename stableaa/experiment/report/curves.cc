@@ -56,7 +56,7 @@ struct CurveGroup {
   }
 };
 
-// Of the variants that are there: those of one environment, or of what all have in common.
+// `curves` are those of one environment, or of all together.
 std::vector<CurveGroup> CurveGroups(const Report& report,
                                     const std::vector<EstimatedCurve>& curves) {
   std::map<std::string, std::vector<std::size_t>> by_preset;
@@ -94,7 +94,7 @@ void SayIfBandsAreMissing(const std::vector<CurveGroup>& groups, ReportSection& 
   }
 }
 
-// A variant has one colour in all figures, as far as there are colours enough.
+// A variant has one colour in all figures, as long as there are enough colours.
 std::vector<FigureLine> CurveLines(const Report& report, const std::vector<EstimatedCurve>& curves,
                                    const CurveGroup& group, const std::vector<double>& x,
                                    bool iqm) {
@@ -121,7 +121,7 @@ void AddCurveFigures(const Report& report, const EnvironmentResults& results,
   std::vector<double> x;
   for (const std::int64_t step : results.steps) x.push_back(static_cast<double>(step) / unit.size);
   for (const bool iqm : {false, true}) {
-    // Of one run there is nothing but its curve.
+    // One run has nothing but its curve.
     if (iqm && !HaveIntervals(results)) continue;
     const std::string what =
         !HaveIntervals(results) ? "return of evaluations"

@@ -13,7 +13,7 @@ namespace {
 constexpr int kWidth = 520;
 constexpr int kHeight = 360;
 constexpr int kLegendLine = 19;
-constexpr std::size_t kLongestStem = 60;  // of up to three in a name of a file
+constexpr std::size_t kLongestStem = 60;  // a file's name has up to three
 constexpr std::size_t kFewPoints = 3;     // that a line alone would hide
 
 // From gnuplot's dash types: solid, then those that differ most.
@@ -80,7 +80,7 @@ std::string PlotCommand(const std::vector<std::string>& plots) {
   return command.empty() ? "plot NaN\n" : command + "\n";
 }
 
-// From zero on where nothing is below.
+// From zero unless something is below.
 std::string YRange(const std::vector<FigureLine>& lines) {
   for (const FigureLine& line : lines) {
     for (const FigurePoint& point : line.points) {
@@ -153,8 +153,8 @@ ReportFigure Draw(const IntervalFigure& figure) {
 }
 
 ReportFigure Draw(const PanelFigure& figure) {
-  // Terminals differ in how wide they take letters to be: what a panel shows stands above it, the
-  // legend beside it, where there is room in all of them.
+  // Terminals differ in how wide they take letters to be: the panel's title stands above it and the
+  // legend beside it, where all of them have room.
   constexpr double kLeft = 0.11, kRight = 0.79;
   constexpr int kPanelHeight = 240, kTitle = 40, kPanelTitle = 26, kTics = 42, kBelow = 20;
   const auto count = static_cast<int>(figure.panels.size());

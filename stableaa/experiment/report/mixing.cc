@@ -69,7 +69,7 @@ std::string MixingCsv(const Report& report) {
   return csv;
 }
 
-// Nothing where metrics.csv says nothing about it.
+// None if metrics.csv has no weights or gains.
 std::optional<ReportFigure> MixingFigure(const EnvironmentResults& results,
                                          const VariantRuns& runs) {
   const StepUnit unit = UnitOf(results.steps.back());

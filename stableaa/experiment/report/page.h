@@ -11,17 +11,16 @@
 
 namespace stableaa {
 
-// By which WriteReport knows a page of its own.
+// Marks a page as one that WriteReport may replace.
 inline constexpr std::string_view kPageMark = "<meta name=\"generator\" content=\"stableaa ";
 
 // `svg` has the drawing of each figure by its name. The page links to figures/NAME.svg, .png and
 // .pdf and to tables/NAME.csv beside it.
 std::string ReportPage(const ReportContent& content, const std::map<std::string, std::string>& svg);
 
-// Text as it stands in HTML, in attributes too: of one line, control characters as PlainText has
-// them.
+// Text escaped for HTML and its attributes, on one line: control characters as PlainText has them.
 std::string HtmlText(std::string_view text);
-// The same of a text of many lines, whose ends and tabulators stay.
+// The same for a text of many lines; line ends and tabs stay.
 std::string HtmlLines(std::string_view text);
 
 std::string Base64(std::string_view bytes);

@@ -42,14 +42,14 @@ struct Report {
 };
 
 // Each adds its section and CSV files, if there is something to show.
-void AddSummary(Report& report, const std::vector<FailedRun>& failed);  // report_summary.cc
-void AddCurves(Report& report);                                         // report_curves.cc
-void AddScores(Report& report);                                         // report_scores.cc
+void AddSummary(Report& report, const std::vector<FailedRun>& failed);  // summary.cc
+void AddCurves(Report& report);                                         // curves.cc
+void AddScores(Report& report);                                         // scores.cc
 void AddImprovements(Report& report);
 void AddProfiles(Report& report);
-void AddAblations(Report& report);  // report_ablations.cc
-void AddMixing(Report& report);     // report_mixing.cc
-void AddCost(Report& report);       // report_runs.cc
+void AddAblations(Report& report);  // ablations.cc
+void AddMixing(Report& report);     // mixing.cc
+void AddCost(Report& report);       // runs.cc
 void AddWhatWasRun(Report& report, const std::vector<FailedRun>& failed);
 void AddMethod(Report& report);
 
@@ -78,7 +78,7 @@ std::string RunsText(const EnvironmentResults& results);
 // " 2 of 6 runs had reached their suite's stop.eval_return before: ...", or nothing.
 std::string CarriedText(const EnvironmentResults& results);
 std::string SharedCarriedText(const Report& report);
-// The same of all environments, as a sentence by itself.
+// The same for all environments, as a sentence of its own.
 std::string AllCarriedText(const Report& report);
 // True if a variant has more than one run.
 bool HaveIntervals(const EnvironmentResults& results);
@@ -119,7 +119,7 @@ class CsvLine {
   bool first_ = true;
 };
 
-// Of CsvLine::Numbers.
+// The columns of CsvLine::Numbers.
 inline constexpr std::string_view kEstimateColumns = "runs,mean,std,iqm,low,high";
 
 }  // namespace stableaa

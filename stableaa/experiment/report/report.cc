@@ -45,14 +45,14 @@ fs::path AbsolutePath(const fs::path& path) {
   return NormalPath(error ? path : absolute);
 }
 
-// One for all names of a place: the current directory and what links lead to have several.
+// One path for a place that has several names, such as links.
 fs::path RealPath(const fs::path& path) {
   std::error_code error;
   const fs::path absolute = AbsolutePath(path), real = fs::weakly_canonical(absolute, error);
   return NormalPath(error ? absolute : real);
 }
 
-// What a report makes use of in a sweep's suite.toml. A suite that cannot be read has nothing.
+// What a report needs of a sweep's suite.toml; empty if that cannot be read.
 struct SuiteNotes {
   std::string title;
   std::optional<double> eval_return;
@@ -144,7 +144,7 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   };
   for (const auto& [path, directory] : FindAllRuns(directories)) {
     const fs::path place = RealPath(path);
-    // Of a link to a run: the sweep that the link is in, and the one that the run is in.
+    // For a link to a run: the sweep that the link is in, and the one that the run is in.
     add_sweep(RealPath(AbsolutePath(path).parent_path()), NormalPath(path).parent_path(),
               path != directory);
     add_sweep(place.parent_path(), place.parent_path(), false);
@@ -167,8 +167,8 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   return found;
 }
 
-// The runs that are asked for. Failures of others are none of this report's; those of runs that
-// could not be read stay, as nobody knows what they were.
+// Keeps the runs that are asked for, and their failures; also those of runs that could not be read,
+// as nobody knows what they were.
 void KeepAskedFor(const std::vector<RunFilter>& filters, Found& found) {
   if (filters.empty()) return;
   std::set<fs::path> before;
@@ -180,7 +180,7 @@ void KeepAskedFor(const std::vector<RunFilter>& filters, Found& found) {
   });
 }
 
-// Of the first sweep that has one.
+// The title of the first sweep that has one.
 std::string TitleOfSweep(const std::vector<fs::path>& directories) {
   for (const fs::path& directory : directories) {
     if (std::string title = ReadSuiteNotes(directory).title; !title.empty()) return title;
@@ -259,7 +259,7 @@ std::string FormerPage(const fs::path& out) {
   return text;
 }
 
-// Held while it lives, so that two reports do not mix.
+// Held while the report is written, so that two reports do not mix.
 Descriptor Lock(const fs::path& out) {
   Descriptor lock = OpenDirectory(out);
   if (!TryLock(lock)) {
@@ -328,7 +328,7 @@ std::set<std::string> LinkedFiles(std::string_view page) {
   return files;
 }
 
-// What a former report had and this one has not would look as if it belonged to it.
+// Files of a former report that this one does not have would look as if they belonged to it.
 void RemoveFormer(const fs::path& out, const std::string& former_page, const std::string& page) {
   const std::set<std::string> kept = LinkedFiles(page);
   for (const std::string& file : LinkedFiles(former_page)) {

@@ -25,7 +25,7 @@ namespace stableaa {
 struct ReportOptions {
   std::vector<std::filesystem::path> directories;  // of runs, of sweeps, or folders of them
   std::filesystem::path out = "report";
-  std::string title = {};            // empty: the sweep's, else one that tells the number of runs
+  std::string title = {};            // empty: the sweep's, else the number of runs
   std::vector<RunFilter> only = {};  // empty: all runs
   ComparisonOptions comparison = {};
 
@@ -56,10 +56,10 @@ struct ReportSummary {
   std::vector<MissingFigure> missing = {};
 };
 
-// A directory that is named and holds no run, or a broken one, is BadInput; a broken run below it
-// is listed as failed. BadInput, too, if nothing is left, if OUT holds something else than a
-// report, and if there is no gnuplot. A figure that gnuplot fails to draw does not end it: the page
-// says that it is missing, and so does the summary, for callers to treat as a failure.
+// BadInput if a named directory holds no run, or a broken one; a broken run below it is listed as
+// failed. BadInput, too, if no run is left, if OUT holds anything but a report, and if there is no
+// gnuplot. A figure that gnuplot cannot draw does not end the report: the page and the summary say
+// that it is missing.
 ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& progress = {});
 
 }  // namespace stableaa

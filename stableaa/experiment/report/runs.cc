@@ -28,7 +28,7 @@ struct Cost {
   double memory = 0;
 };
 
-// Of the whole run, evaluations included.
+// Over the whole run, evaluations included.
 Cost CostOf(const RunRecord& record) {
   const double seconds = record.metrics.Last("wall_seconds");
   return {seconds > 0 ? record.metrics.Last("step") / seconds : std::nan(""),
@@ -150,7 +150,7 @@ std::map<const RunRecord*, std::string> LabelsOfRuns(const Report& report) {
   return labels;
 }
 
-// Since when.
+// The runs that are carried forward, and since which step.
 std::map<const RunRecord*, std::int64_t> CarriedRuns(const Report& report) {
   std::map<const RunRecord*, std::int64_t> carried;
   for (const EnvironmentResults& results : report.comparison.environments) {

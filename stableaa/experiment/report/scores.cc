@@ -168,7 +168,7 @@ void AddScores(Report& report) {
 
 namespace {
 
-// Of x over y: what they are called there, and the number of x, for its colour.
+// Of x over y, by their names there; `style` is the colour of x.
 struct Improvement {
   std::string env, x, y;
   std::size_t style = 0;
@@ -208,7 +208,7 @@ std::vector<Improvement> Improvements(const Report& report) {
   return improvements;
 }
 
-// "all" are the shared environments together.
+// "all" stands for the shared environments together.
 std::string CarriedTextOf(const Report& report, const std::string& env) {
   if (env == "all") return SharedCarriedText(report);
   const auto& environments = report.comparison.environments;

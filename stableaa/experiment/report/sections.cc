@@ -11,7 +11,7 @@
 namespace stableaa {
 namespace {
 
-// Names of files stay apart even where stems fall together.
+// Figures keep files of their own even if their stems are the same.
 void MakeNamesUnique(ReportContent& content) {
   std::set<std::string> names;
   for (ReportSection& section : content.sections) {

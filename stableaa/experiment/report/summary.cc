@@ -24,7 +24,7 @@ struct Ranked {
   Estimate estimate;
 };
 
-// Sentences stay readable where very many variants are compared.
+// Keeps sentences readable when very many variants are compared.
 std::string FirstOf(std::vector<std::string> variants) {
   constexpr std::size_t kMost = 4;
   if (variants.size() > kMost + 1) {
@@ -35,7 +35,7 @@ std::string FirstOf(std::vector<std::string> variants) {
   return Joined(variants);
 }
 
-// Who has lost runs to divergence: scores are those of the rest.
+// Which variants have lost runs to divergence; their scores are those of the rest.
 std::string DivergedRuns(const Comparison& comparison) {
   std::map<std::string, int> counts;
   for (const LeftOutRun& run : comparison.left_out) {
@@ -50,7 +50,7 @@ std::string DivergedRuns(const Comparison& comparison) {
   return Joined(words);
 }
 
-// "classic/cartpole has 2 of 9": environments are compared by themselves then.
+// "classic/cartpole has 2 of 9": such environments are compared by themselves.
 std::string LackingVariants(const Comparison& comparison) {
   std::vector<std::string> words;
   for (const EnvironmentResults& results : comparison.environments) {

@@ -1,17 +1,17 @@
-// Runs put side by side: by environment, and in each environment by variant, which is a preset with
-// the values of those keys in which runs of that preset differ there.
+// Runs side by side: by environment, and in each environment by variant, a preset with the values
+// of the keys in which its runs differ there.
 //
 // All runs of an environment are compared up to one step: the smallest last evaluation of the runs
 // that have ended, or, where no run of a variant has, the farthest of that variant's. Runs that
-// have not come so far are left out, and it is said which and why. A run that ended because it had
+// have not come so far are left out and listed, with the reason. A run that ended because it had
 // reached its suite's stop.eval_return does not shorten the comparison: it counts as one of its
 // planned length (its suite's, where that has grown since) that keeps its last evaluation (it is
 // "carried forward"), and is marked as such. A run whose stop.minutes were over is not carried
 // forward, as nobody knows what it would have done, whatever it had reached before.
 //
-// No number makes use of an evaluation after its step: at a step a run has the value of its last
-// evaluation at or before it. Curves are compared at the evaluations of the run that has the
-// fewest. Nothing is smoothed.
+// No number uses an evaluation after its step: at a step a run has the value of its last evaluation
+// at or before it. Curves are compared at the evaluations of the run that has the fewest. Nothing
+// is smoothed.
 #ifndef STABLEAA_EXPERIMENT_RESULTS_COMPARISON_H_
 #define STABLEAA_EXPERIMENT_RESULTS_COMPARISON_H_
 
@@ -38,13 +38,13 @@ struct Variant {
   std::string Label() const;
 };
 
-// What variants are called where somebody has given them other names.
+// The names of variants, some of which a user may have chosen.
 class VariantNames {
  public:
   VariantNames() = default;
-  // Of rules "VARIANT=TEXT", where VARIANT is one of the `labels` or `presets`; control characters
-  // are left out of TEXT. BadInput for a rule that is none, names nothing of these (it lists them),
-  // or comes twice.
+  // Takes rules "VARIANT=TEXT", where VARIANT is one of the `labels` or `presets`; control
+  // characters are left out of TEXT. BadInput for a rule of another form, for an unknown VARIANT
+  // (the message lists those known), and for two rules for one.
   VariantNames(const std::vector<std::string>& rules, const std::set<std::string>& labels,
                const std::set<std::string>& presets);
 
@@ -57,7 +57,7 @@ class VariantNames {
   std::map<std::string, std::string> given_;
 };
 
-// One run that takes part.
+// A run that takes part in the comparison.
 struct ComparedRun {
   const RunRecord* record = nullptr;
   std::vector<double> returns = {};  // at the environment's steps
@@ -136,11 +136,11 @@ struct ComparisonOptions {
 // what is not there, and for those that would give two variants of an environment one name.
 Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& options = {});
 
-// The keys whose values differ between any two of the runs, those apart that say nothing about the
-// method: seed, steps, threads, intervals of logs, evaluations and checkpoints, where Python is.
+// The keys whose values differ between any two of the runs, except those that say nothing about the
+// method: seed, steps, threads, intervals of logs, evaluations and checkpoints, the path of Python.
 std::vector<std::string> DifferingKeys(std::span<const RunRecord> records);
 
-// Of all keys, those whose value is the same in all runs.
+// All keys whose value is the same in all runs.
 std::vector<std::string> EqualKeys(std::span<const RunRecord> records);
 
 // "η" for agent.eta, ω, m and β likewise, else the last part of the key.

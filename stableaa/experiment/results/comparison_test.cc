@@ -8,37 +8,13 @@
 #include <limits>
 #include <numeric>
 
-#include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
+#include "stableaa/experiment/results/made_record_test.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::comparison_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-struct Made {
-  std::string env = "minatar/breakout", preset = "dueling-dqn";
-  std::uint64_t seed = 1;
-  std::vector<double> returns = {};  // of evaluations
-  std::int64_t interval = 10;
-  std::vector<std::string> settings = {};
-  bool diverged = false;
-};
-
-RunRecord Make(const Made& made) {
-  RunRecord record{.directory = made.preset + std::to_string(made.seed), .options = {}};
-  Config config;
-  Describe(config, record.options);
-  LoadPreset(config, made.env, made.preset);
-  for (const std::string& setting : made.settings) config.Set(setting);
-  record.options.train.seed = made.seed;
-  for (const ConfigKey& key : config.Keys()) record.settings[key.key] = key.value;
-  std::int64_t step = 0;
-  for (const double value : made.returns)
-    record.evaluations.push_back({step += made.interval, value});
-  record.step = step;
-  record.diverged = made.diverged;
-  return record;
-}
 
 std::vector<std::string> Labels(const Comparison& comparison) {
   std::vector<std::string> labels;
@@ -48,12 +24,12 @@ std::vector<std::string> Labels(const Comparison& comparison) {
 
 TEST(Variants, AreNamedByTheKeysInWhichRunsOfAPresetDiffer) {
   const std::vector<RunRecord> records = {
-      Make({.preset = "stable-reg", .returns = {1}, .settings = {"agent.eta=10"}}),
-      Make({.preset = "stable-reg", .returns = {1}, .settings = {"agent.eta=1"}}),
-      Make({.preset = "stable-reg", .returns = {1}}),
-      Make({.preset = "dueling-mellowmax", .returns = {1}, .settings = {"agent.omega=1"}}),
-      Make({.preset = "dueling-mellowmax", .returns = {1}}),
-      Make({.preset = "dqn", .returns = {1}})};
+      MakeRecord({.preset = "stable-reg", .returns = {1}, .settings = {"agent.eta=10"}}),
+      MakeRecord({.preset = "stable-reg", .returns = {1}, .settings = {"agent.eta=1"}}),
+      MakeRecord({.preset = "stable-reg", .returns = {1}}),
+      MakeRecord({.preset = "dueling-mellowmax", .returns = {1}, .settings = {"agent.omega=1"}}),
+      MakeRecord({.preset = "dueling-mellowmax", .returns = {1}}),
+      MakeRecord({.preset = "dqn", .returns = {1}})};
   EXPECT_EQ(Labels(Compare(records)),
             (std::vector<std::string>{"dqn", "dueling-mellowmax, ω = 1.0",
                                       "dueling-mellowmax, ω = 5.0", "stable-reg, η = 0.1",
@@ -63,12 +39,12 @@ TEST(Variants, AreNamedByTheKeysInWhichRunsOfAPresetDiffer) {
 
 TEST(Variants, DoNotDifferBySeedStepsThreadsOrFamilyOfEnvironments) {
   const std::vector<RunRecord> records = {
-      Make({.returns = {1}}),
-      Make({.seed = 2,
-            .returns = {1},
-            .settings = {"train.steps=7", "train.threads=3", "eval.interval_steps=5",
-                         "checkpoint.interval_steps=9", "train.log_interval_steps=3"}}),
-      Make({.env = "classic/cartpole", .returns = {1}})};
+      MakeRecord({.returns = {1}}),
+      MakeRecord({.seed = 2,
+                  .returns = {1},
+                  .settings = {"train.steps=7", "train.threads=3", "eval.interval_steps=5",
+                               "checkpoint.interval_steps=9", "train.log_interval_steps=3"}}),
+      MakeRecord({.env = "classic/cartpole", .returns = {1}})};
   EXPECT_EQ(Labels(Compare(records)), std::vector<std::string>{"dueling-dqn"});
   const std::vector<std::string> keys = DifferingKeys(records);
   EXPECT_NE(std::ranges::find(keys, "optimizer.kind"), keys.end()) << "the families' values differ";
@@ -78,13 +54,13 @@ TEST(Variants, DoNotDifferBySeedStepsThreadsOrFamilyOfEnvironments) {
 // What varies elsewhere is no part of a name.
 TEST(Variants, AreNamedInAnEnvironmentByTheKeysThatVaryThere) {
   const std::vector<RunRecord> records = {
-      Make({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=1"}}),
-      Make({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=10"}}),
-      Make({.preset = "raa", .returns = {1}}),
-      Make({.env = "classic/cartpole",
-            .preset = "stable-aa",
-            .returns = {1},
-            .settings = {"agent.eta=1"}})};
+      MakeRecord({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=1"}}),
+      MakeRecord({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=10"}}),
+      MakeRecord({.preset = "raa", .returns = {1}}),
+      MakeRecord({.env = "classic/cartpole",
+                  .preset = "stable-aa",
+                  .returns = {1},
+                  .settings = {"agent.eta=1"}})};
   const Comparison comparison = Compare(records);
   ASSERT_EQ(comparison.environments.size(), 2U);
   const EnvironmentResults &cartpole = comparison.environments[0],
@@ -98,13 +74,13 @@ TEST(Variants, AreNamedInAnEnvironmentByTheKeysThatVaryThere) {
 
 TEST(Variants, TakeTheNamesThatAreGiven) {
   const std::vector<RunRecord> records = {
-      Make({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=1"}}),
-      Make({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=10"}}),
-      Make({.preset = "raa", .returns = {1}}),
-      Make({.env = "classic/cartpole",
-            .preset = "stable-aa",
-            .returns = {1},
-            .settings = {"agent.eta=1"}})};
+      MakeRecord({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=1"}}),
+      MakeRecord({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=10"}}),
+      MakeRecord({.preset = "raa", .returns = {1}}),
+      MakeRecord({.env = "classic/cartpole",
+                  .preset = "stable-aa",
+                  .returns = {1},
+                  .settings = {"agent.eta=1"}})};
   const auto labels = [&records](const std::vector<std::string>& rules) {
     const Comparison comparison = Compare(records, {.labels = rules});
     std::vector<std::string> found;
@@ -124,16 +100,10 @@ TEST(Variants, TakeTheNamesThatAreGiven) {
 }
 
 TEST(Variants, RefuseNamesThatMakeNoSense) {
-  const std::vector<RunRecord> records = {Make({.preset = "dqn", .returns = {1}}),
-                                          Make({.preset = "raa", .returns = {1}})};
+  const std::vector<RunRecord> records = {MakeRecord({.preset = "dqn", .returns = {1}}),
+                                          MakeRecord({.preset = "raa", .returns = {1}})};
   const auto refusal = [&records](const std::vector<std::string>& rules) -> std::string {
-    try {
-      Compare(records, {.labels = rules});
-    } catch (const Error& error) {
-      EXPECT_EQ(error.exit_code(), 2);
-      return error.what();
-    }
-    return "accepted";
+    return MessageOf([&] { Compare(records, {.labels = rules}); });
   };
   EXPECT_EQ(refusal({"dnq=x"}),
             "a label for 'dnq', expected one of 'dqn', 'raa'; did you mean 'dqn'?");
@@ -144,7 +114,7 @@ TEST(Variants, RefuseNamesThatMakeNoSense) {
 }
 
 TEST(Variants, HaveNamesWithoutControlCharacters) {
-  RunRecord record = Make({.returns = {1}});
+  RunRecord record = MakeRecord({.returns = {1}});
   record.options.train.preset = "a\x1b]0;b\n\xff";
   const std::vector<RunRecord> records = {record};
   EXPECT_EQ(Compare(records).environments[0].variants[0].label, "a\\u001B]0;b\\n?");
@@ -152,12 +122,12 @@ TEST(Variants, HaveNamesWithoutControlCharacters) {
 
 TEST(Compare, EndsAtTheLastStepThatEveryVariantHas) {
   const std::vector<RunRecord> records = {
-      Make({.seed = 1, .returns = {1, 2, 3, 4, 5, 6}}),
-      Make({.seed = 2, .returns = {1, 2, 3, 4}}),
-      Make({.seed = 3, .returns = {1, 2}}),
-      Make({.preset = "raa", .seed = 1, .returns = {7, 8, 9, 10}}),
-      Make({.preset = "raa", .seed = 2, .returns = {7, 8, 9, 10, 11}, .diverged = true}),
-      Make({.preset = "raa", .seed = 3})};
+      MakeRecord({.seed = 1, .returns = {1, 2, 3, 4, 5, 6}}),
+      MakeRecord({.seed = 2, .returns = {1, 2, 3, 4}}),
+      MakeRecord({.seed = 3, .returns = {1, 2}}),
+      MakeRecord({.preset = "raa", .seed = 1, .returns = {7, 8, 9, 10}}),
+      MakeRecord({.preset = "raa", .seed = 2, .returns = {7, 8, 9, 10, 11}, .diverged = true}),
+      MakeRecord({.preset = "raa", .seed = 3})};
   const Comparison comparison = Compare(records);
   ASSERT_EQ(comparison.environments.size(), 1U);
   const EnvironmentResults& results = comparison.environments[0];
@@ -172,11 +142,11 @@ TEST(Compare, EndsAtTheLastStepThatEveryVariantHas) {
 
 TEST(Compare, BringsCurvesOntoTheEvaluationsOfTheRunThatHasTheFewest) {
   const std::vector<RunRecord> records = {
-      Make({.seed = 1, .returns = {0, 10, 20, 30, 40, 50}, .settings = {"train.steps=60"}}),
-      Make({.seed = 2,
-            .returns = {5, 8},
-            .interval = 28,
-            .settings = {"eval.interval_steps=28", "train.steps=56"}})};
+      MakeRecord({.seed = 1, .returns = {0, 10, 20, 30, 40, 50}, .settings = {"train.steps=60"}}),
+      MakeRecord({.seed = 2,
+                  .returns = {5, 8},
+                  .interval = 28,
+                  .settings = {"eval.interval_steps=28", "train.steps=56"}})};
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps, (std::vector<std::int64_t>{28, 56}));
   // The run's evaluations in steps 20 and 50; those in 30 and 60 are not known yet.
@@ -188,8 +158,9 @@ TEST(Compare, BringsCurvesOntoTheEvaluationsOfTheRunThatHasTheFewest) {
 TEST(Compare, UsesNoEvaluationAfterTheComparedStep) {
   const auto run_with_later = [](double later) {
     const std::vector<RunRecord> records = {
-        Make({.seed = 1, .returns = {1, 2, 4, later, later}, .settings = {"train.steps=50"}}),
-        Make({.preset = "raa", .returns = {3}, .interval = 35, .settings = {"train.steps=35"}})};
+        MakeRecord({.seed = 1, .returns = {1, 2, 4, later, later}, .settings = {"train.steps=50"}}),
+        MakeRecord(
+            {.preset = "raa", .returns = {3}, .interval = 35, .settings = {"train.steps=35"}})};
     const EnvironmentResults results = Compare(records).environments.at(0);
     EXPECT_EQ(results.steps, std::vector<std::int64_t>{35});
     return results.variants.at(0).runs.at(0);
@@ -208,8 +179,8 @@ TEST(Compare, UsesNoEvaluationAfterTheComparedStep) {
 
 TEST(Compare, CarriesTheLastEvaluationOnInAnArea) {
   const std::vector<RunRecord> records = {
-      Make({.seed = 1, .returns = {1, 2, 3}, .interval = 12, .settings = {"train.steps=36"}}),
-      Make({.seed = 2, .returns = {0, 10, 20, 90}, .settings = {"train.steps=40"}})};
+      MakeRecord({.seed = 1, .returns = {1, 2, 3}, .interval = 12, .settings = {"train.steps=36"}}),
+      MakeRecord({.seed = 2, .returns = {0, 10, 20, 90}, .settings = {"train.steps=40"}})};
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps, (std::vector<std::int64_t>{12, 24, 36}));
   // From 2 in step 12 by straight lines to 10 in step 20 and 20 in step 30, which stays to step 36.
@@ -221,7 +192,7 @@ TEST(Compare, ScoresARunByItsOwnEvaluations) {
   std::vector<double> returns(20);
   std::iota(returns.begin(), returns.end(), 1);
   returns[4] = 100;
-  const std::vector<RunRecord> records = {Make({.returns = returns})};
+  const std::vector<RunRecord> records = {MakeRecord({.returns = returns})};
   const Comparison comparison = Compare(records, {.thresholds = {{"minatar/breakout", 19}}});
   const ComparedRun& run = comparison.environments[0].variants[0].runs[0];
   EXPECT_EQ(run.final, 19.5) << "steps 190 and 200; 180 is where the last tenth begins";
@@ -238,16 +209,12 @@ TEST(Compare, ScoresARunByItsOwnEvaluations) {
 }
 
 TEST(Compare, RefusesAThresholdForWhatNobodyPlayed) {
-  const std::vector<RunRecord> records = {Make({.returns = {1}})};
-  try {
-    Compare(records, {.thresholds = {{"minatar/breakuot", 1}}});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit_code(), 2);
-    EXPECT_STREQ(error.what(),
-                 "a threshold for 'minatar/breakuot', which no run has; did you mean "
-                 "'minatar/breakout'?");
-  }
+  const std::vector<RunRecord> records = {MakeRecord({.returns = {1}})};
+  EXPECT_EQ(MessageOf([&] {
+              Compare(records, {.thresholds = {{"minatar/breakuot", 1}}});
+            }),
+            "a threshold for 'minatar/breakuot', which no run has; did you mean "
+            "'minatar/breakout'?");
 }
 
 RunRecord StoppedAt(double stop_return, RunRecord record) {
@@ -260,9 +227,9 @@ RunRecord StoppedAt(double stop_return, RunRecord record) {
 TEST(Compare, CarriesRunsForwardThatReachedTheirSuitesReturn) {
   const std::vector<std::string> planned = {"train.steps=60"};
   std::vector<RunRecord> records = {
-      StoppedAt(9, Make({.seed = 1, .returns = {1, 9}, .settings = planned})),
-      Make({.seed = 2, .returns = {1, 2, 3, 4, 5, 6}, .settings = planned}),
-      StoppedAt(9, Make({.preset = "raa", .returns = {4, 5, 6, 9.5}, .settings = planned}))};
+      StoppedAt(9, MakeRecord({.seed = 1, .returns = {1, 9}, .settings = planned})),
+      MakeRecord({.seed = 2, .returns = {1, 2, 3, 4, 5, 6}, .settings = planned}),
+      StoppedAt(9, MakeRecord({.preset = "raa", .returns = {4, 5, 6, 9.5}, .settings = planned}))};
   records[1].stop_return = 9;
   const Comparison comparison = Compare(records);
   EXPECT_TRUE(comparison.left_out.empty());
@@ -290,8 +257,8 @@ TEST(Compare, CarriesRunsForwardThatReachedTheirSuitesReturn) {
 TEST(Compare, ComparesRunsThatAllReachedTheirSuitesReturnAtThePlannedEnd) {
   const std::vector<std::string> planned = {"train.steps=100"};
   const std::vector<RunRecord> records = {
-      StoppedAt(9, Make({.seed = 1, .returns = {9}, .settings = planned})),
-      StoppedAt(9, Make({.seed = 2, .returns = {1, 2, 9}, .settings = planned}))};
+      StoppedAt(9, MakeRecord({.seed = 1, .returns = {9}, .settings = planned})),
+      StoppedAt(9, MakeRecord({.seed = 2, .returns = {1, 2, 9}, .settings = planned}))};
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps, (std::vector<std::int64_t>{10, 20, 30, 100}));
   EXPECT_EQ(results.variants[0].Values(&ComparedRun::final), (std::vector<double>{9, 9}));
@@ -302,9 +269,9 @@ TEST(Compare, ComparesRunsThatAllReachedTheirSuitesReturnAtThePlannedEnd) {
 TEST(Compare, CarriesNoRunForwardWhoseMinutesWereOver) {
   const std::vector<std::string> planned = {"train.steps=60"};
   const std::vector<RunRecord> records = {
-      StoppedAt(9, Make({.seed = 1, .returns = {1, 2, 3}, .settings = planned})),
-      StoppedAt(9, Make({.seed = 2, .returns = {1, 9}, .settings = planned})),
-      Make({.seed = 3, .returns = {1, 2, 3, 4, 5, 6}, .settings = planned})};
+      StoppedAt(9, MakeRecord({.seed = 1, .returns = {1, 2, 3}, .settings = planned})),
+      StoppedAt(9, MakeRecord({.seed = 2, .returns = {1, 9}, .settings = planned})),
+      MakeRecord({.seed = 3, .returns = {1, 2, 3, 4, 5, 6}, .settings = planned})};
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps.back(), 30);
   EXPECT_EQ(results.variants[0].Values(&ComparedRun::final), (std::vector<double>{3, 9, 3}));
@@ -315,14 +282,14 @@ TEST(Compare, CarriesNoRunForwardWhoseMinutesWereOver) {
 TEST(Compare, CarriesNoRunForwardThatWentOnAfterItsSuitesReturn) {
   const std::vector<std::string> planned = {"train.steps=60"};
   std::vector<RunRecord> records = {
-      StoppedAt(9, Make({.seed = 1, .returns = {1, 9, 2}, .settings = planned})),
-      Make({.seed = 2, .returns = {1, 2, 3, 4, 5, 6}, .settings = planned})};
+      StoppedAt(9, MakeRecord({.seed = 1, .returns = {1, 9, 2}, .settings = planned})),
+      MakeRecord({.seed = 2, .returns = {1, 2, 3, 4, 5, 6}, .settings = planned})};
   EXPECT_EQ(records[0].Status(), "ended early, as the suite says");
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps.back(), 30);
   EXPECT_EQ(results.variants[0].CarriedAt(60), 0U);
   // Nor one that ended some steps after such an evaluation, before the next one.
-  records[0] = StoppedAt(9, Make({.seed = 1, .returns = {1, 9}, .settings = planned}));
+  records[0] = StoppedAt(9, MakeRecord({.seed = 1, .returns = {1, 9}, .settings = planned}));
   EXPECT_EQ(Compare(records).environments.at(0).steps.back(), 60);
   records[0].step = 25;
   EXPECT_EQ(Compare(records).environments.at(0).steps.back(), 20);
@@ -331,8 +298,8 @@ TEST(Compare, CarriesNoRunForwardThatWentOnAfterItsSuitesReturn) {
 // A run that ended early is not run again when its suite's steps grow.
 TEST(Compare, CarriesRunsForwardToTheEndThatTheirSuitePlansNow) {
   std::vector<RunRecord> records = {
-      StoppedAt(9, Make({.seed = 1, .returns = {1, 9}, .settings = {"train.steps=30"}})),
-      Make({.seed = 2, .returns = {1, 2, 3, 4, 5, 6}, .settings = {"train.steps=60"}})};
+      StoppedAt(9, MakeRecord({.seed = 1, .returns = {1, 9}, .settings = {"train.steps=30"}})),
+      MakeRecord({.seed = 2, .returns = {1, 2, 3, 4, 5, 6}, .settings = {"train.steps=60"}})};
   EXPECT_EQ(Compare(records).environments.at(0).steps.back(), 30);
   records[0].suite_steps = 60;
   const EnvironmentResults results = Compare(records).environments.at(0);
@@ -342,14 +309,14 @@ TEST(Compare, CarriesRunsForwardToTheEndThatTheirSuitePlansNow) {
 }
 
 TEST(Compare, AsksForTheSmallestReturnOfSeveralSuites) {
-  const std::vector<RunRecord> records = {StoppedAt(9, Make({.seed = 1, .returns = {9}})),
-                                          StoppedAt(4, Make({.seed = 2, .returns = {4}}))};
+  const std::vector<RunRecord> records = {StoppedAt(9, MakeRecord({.seed = 1, .returns = {9}})),
+                                          StoppedAt(4, MakeRecord({.seed = 2, .returns = {4}}))};
   EXPECT_EQ(Compare(records).environments.at(0).threshold, 4);
 }
 
 TEST(Compare, LeavesOutRunsWithEvaluationsThatAreNoNumbers) {
-  std::vector<RunRecord> records = {Make({.seed = 1, .returns = {1, 2}}),
-                                    Make({.seed = 2, .returns = {1, 2}})};
+  std::vector<RunRecord> records = {MakeRecord({.seed = 1, .returns = {1, 2}}),
+                                    MakeRecord({.seed = 2, .returns = {1, 2}})};
   records[1].metrics.not_finite["eval_return_mean"] = {15, 18};
   const Comparison comparison = Compare(records);
   ASSERT_EQ(comparison.left_out.size(), 1U);
@@ -360,9 +327,9 @@ TEST(Compare, LeavesOutRunsWithEvaluationsThatAreNoNumbers) {
 
 TEST(Compare, LeavesOutNoRunThatHasEnded) {
   std::vector<RunRecord> records = {
-      Make({.seed = 1, .returns = {1, 2, 3, 4}, .settings = {"train.steps=40"}}),
-      Make({.seed = 2, .returns = {1, 2}}), Make({.seed = 3, .returns = {1}}),
-      Make({.preset = "raa", .seed = 1, .returns = {7, 8, 9}})};
+      MakeRecord({.seed = 1, .returns = {1, 2, 3, 4}, .settings = {"train.steps=40"}}),
+      MakeRecord({.seed = 2, .returns = {1, 2}}), MakeRecord({.seed = 3, .returns = {1}}),
+      MakeRecord({.preset = "raa", .seed = 1, .returns = {7, 8, 9}})};
   records[1].ended_early = true;  // as a suite's stop rule asks for
   const Comparison comparison = Compare(records, {.thresholds = {{"minatar/breakout", 4}}});
   const EnvironmentResults& results = comparison.environments.at(0);
@@ -375,8 +342,9 @@ TEST(Compare, LeavesOutNoRunThatHasEnded) {
 
 TEST(Compare, LeavesOutRunsThatAreFirstEvaluatedLater) {
   const std::vector<RunRecord> records = {
-      Make({.returns = {1}, .settings = {"train.steps=10"}}),
-      Make({.preset = "raa", .returns = {5}, .interval = 100, .settings = {"train.steps=100"}})};
+      MakeRecord({.returns = {1}, .settings = {"train.steps=10"}}),
+      MakeRecord(
+          {.preset = "raa", .returns = {5}, .interval = 100, .settings = {"train.steps=100"}})};
   const Comparison comparison = Compare(records);
   ASSERT_EQ(comparison.left_out.size(), 1U);
   EXPECT_EQ(comparison.left_out[0].why, "first evaluated in step 100, compared at 10");
@@ -385,8 +353,8 @@ TEST(Compare, LeavesOutRunsThatAreFirstEvaluatedLater) {
 
 TEST(Compare, TakesAreasOverTheSameSteps) {
   const std::vector<RunRecord> records = {
-      Make({.seed = 1, .returns = {0, 10, 20, 30}, .settings = {"train.steps=40"}}),
-      Make({.seed = 2, .returns = {10, 30}, .interval = 20, .settings = {"train.steps=40"}})};
+      MakeRecord({.seed = 1, .returns = {0, 10, 20, 30}, .settings = {"train.steps=40"}}),
+      MakeRecord({.seed = 2, .returns = {10, 30}, .interval = 20, .settings = {"train.steps=40"}})};
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps, (std::vector<std::int64_t>{20, 40}));
   EXPECT_EQ(results.variants[0].runs[0].area, 20);
@@ -394,15 +362,16 @@ TEST(Compare, TakesAreasOverTheSameSteps) {
 }
 
 TEST(Compare, ADivergedRunDoesNotTakeTheSeedOfAGoodOne) {
-  const std::vector<RunRecord> records = {Make({.returns = {1, 2}}),
-                                          Make({.returns = {1, 2, 3}, .diverged = true})};
+  const std::vector<RunRecord> records = {MakeRecord({.returns = {1, 2}}),
+                                          MakeRecord({.returns = {1, 2, 3}, .diverged = true})};
   const Comparison comparison = Compare(records);
   ASSERT_EQ(comparison.environments.size(), 1U);
   EXPECT_EQ(comparison.environments[0].variants[0].runs[0].record, &records[0]);
 }
 
 TEST(Compare, KeepsTheFartherOfTwoRunsWithOneSeed) {
-  std::vector<RunRecord> records = {Make({.returns = {1, 2}}), Make({.returns = {1, 2, 3}})};
+  std::vector<RunRecord> records = {MakeRecord({.returns = {1, 2}}),
+                                    MakeRecord({.returns = {1, 2, 3}})};
   records[1].directory = "later";
   const Comparison comparison = Compare(records);
   ASSERT_EQ(comparison.environments[0].variants[0].runs.size(), 1U);
@@ -416,18 +385,18 @@ TEST(Compare, KeepsARunCarriedForwardRatherThanAnUnfinishedCopy) {
   const auto kept = [](const std::vector<RunRecord>& records) {
     return Compare(records).environments.at(0).variants.at(0).runs.at(0).record - records.data();
   };
-  const RunRecord carried = StoppedAt(9, Make({.returns = {1, 9}, .settings = planned}));
-  const RunRecord unfinished = Make({.returns = {1, 2, 3}, .settings = planned});
-  const RunRecord complete = Make({.returns = {1, 2, 3, 4, 5, 6}, .settings = planned});
+  const RunRecord carried = StoppedAt(9, MakeRecord({.returns = {1, 9}, .settings = planned}));
+  const RunRecord unfinished = MakeRecord({.returns = {1, 2, 3}, .settings = planned});
+  const RunRecord complete = MakeRecord({.returns = {1, 2, 3, 4, 5, 6}, .settings = planned});
   EXPECT_EQ(kept({carried, unfinished}), 0);
   EXPECT_EQ(kept({unfinished, carried}), 1);
   EXPECT_EQ(kept({carried, complete}), 1) << "as far, by evaluations of its own";
-  const RunRecord ended = Make({.returns = {1, 2, 3}, .settings = {"train.steps=30"}});
+  const RunRecord ended = MakeRecord({.returns = {1, 2, 3}, .settings = {"train.steps=30"}});
   EXPECT_EQ(kept({unfinished, ended}), 1);
 }
 
 TEST(Compare, ThinsOutVeryManyEvaluationsAndKeepsTheLast) {
-  const std::vector<RunRecord> records = {Make({.returns = std::vector<double>(1234, 1.0)})};
+  const std::vector<RunRecord> records = {MakeRecord({.returns = std::vector<double>(1234, 1.0)})};
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps.size(), 100U);
   EXPECT_EQ(results.steps.back(), 12340);
@@ -435,9 +404,10 @@ TEST(Compare, ThinsOutVeryManyEvaluationsAndKeepsTheLast) {
 }
 
 TEST(Scales, AreAPersonsForAtariAndTheReportsRangeElsewhere) {
-  const std::vector<RunRecord> records = {Make({.env = "atari/pong", .returns = {-20.7, 14.6}}),
-                                          Make({.env = "minatar/breakout", .returns = {2, 12}}),
-                                          Make({.env = "classic/cartpole", .returns = {9, 9}})};
+  const std::vector<RunRecord> records = {
+      MakeRecord({.env = "atari/pong", .returns = {-20.7, 14.6}}),
+      MakeRecord({.env = "minatar/breakout", .returns = {2, 12}}),
+      MakeRecord({.env = "classic/cartpole", .returns = {9, 9}})};
   const Comparison comparison = Compare(records);
   ASSERT_EQ(comparison.environments.size(), 3U);
   const EnvironmentResults &pong = comparison.environments[0],
@@ -455,11 +425,11 @@ TEST(Scales, AreAPersonsForAtariAndTheReportsRangeElsewhere) {
 
 TEST(SharedScores, AreOfEnvironmentsThatAllVariantsHave) {
   const std::vector<RunRecord> records = {
-      Make({.env = "minatar/breakout", .returns = {0, 10}}),
-      Make({.env = "minatar/asterix", .returns = {0, 4}}),
-      Make({.env = "minatar/freeway", .returns = {0, 4}}),
-      Make({.env = "minatar/breakout", .preset = "raa", .returns = {0, 5}}),
-      Make({.env = "minatar/asterix", .preset = "raa", .returns = {1, 3}})};
+      MakeRecord({.env = "minatar/breakout", .returns = {0, 10}}),
+      MakeRecord({.env = "minatar/asterix", .returns = {0, 4}}),
+      MakeRecord({.env = "minatar/freeway", .returns = {0, 4}}),
+      MakeRecord({.env = "minatar/breakout", .preset = "raa", .returns = {0, 5}}),
+      MakeRecord({.env = "minatar/asterix", .preset = "raa", .returns = {1, 3}})};
   const Comparison comparison = Compare(records);
   EXPECT_EQ(comparison.shared, (std::vector<std::size_t>{0, 1}));
   EXPECT_EQ(SharedScores(comparison, 0, &ComparedRun::final), (TaskScores{{1}, {1}}));
@@ -472,8 +442,8 @@ TEST(SharedScores, AreOfEnvironmentsThatAllVariantsHave) {
 
 TEST(SharedScores, AreComparedAtTheEvaluationsOfTheEnvironmentThatHasTheFewest) {
   const std::vector<RunRecord> records = {
-      Make({.env = "minatar/breakout", .returns = {0, 1, 2, 3, 4, 5, 6, 7}}),
-      Make({.env = "minatar/asterix", .returns = {0, 4}, .interval = 50}),
+      MakeRecord({.env = "minatar/breakout", .returns = {0, 1, 2, 3, 4, 5, 6, 7}}),
+      MakeRecord({.env = "minatar/asterix", .returns = {0, 4}, .interval = 50}),
   };
   const Comparison comparison = Compare(records);
   EXPECT_EQ(SharedShares(comparison), (std::vector<double>{0.5, 1}));

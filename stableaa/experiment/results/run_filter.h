@@ -1,4 +1,4 @@
-// Of many runs those that a report is asked for.
+// Picks the runs that a report is asked for.
 #ifndef STABLEAA_EXPERIMENT_RESULTS_RUN_FILTER_H_
 #define STABLEAA_EXPERIMENT_RESULTS_RUN_FILTER_H_
 
@@ -9,16 +9,16 @@
 
 namespace stableaa {
 
-// What a run has to have: a value of a configuration key. For train.env, train.preset and
-// train.seed "env", "preset" and "seed" will do.
+// A value that a configuration key must have. "env", "preset" and "seed" stand for train.env,
+// train.preset and train.seed.
 struct RunFilter {
   std::string key;
   std::string value;  // as an override of a configuration is written: 0.1, dqn, "dqn"
 };
 
-// Leaves the runs that every key has one of its values in: several values of one key are
-// alternatives. BadInput for a key that no run has, for a value that the key cannot have, and if no
-// run is left; it says what there is.
+// Keeps the runs that match every key; several values of one key are alternatives. BadInput for a
+// key that no run has, for a value that the key cannot have, and if no run is left; the message
+// says what there is.
 void KeepMatching(const std::vector<RunFilter>& filters, std::vector<RunRecord>& records);
 
 }  // namespace stableaa

@@ -4,6 +4,7 @@
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::run_filter_test {
 
@@ -37,13 +38,7 @@ std::vector<std::string> Kept(const std::vector<RunFilter>& filters) {
 }
 
 std::string Refusal(const std::vector<RunFilter>& filters) {
-  try {
-    Kept(filters);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit_code(), 2);
-    return error.what();
-  }
-  return "accepted";
+  return MessageOf([&] { Kept(filters); });
 }
 
 TEST(KeepMatching, KeepsRunsThatHaveAllKeysAndOneOfTheValuesOfEach) {

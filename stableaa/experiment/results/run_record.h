@@ -21,18 +21,18 @@ namespace stableaa {
 struct MetricTable {
   std::vector<std::string> columns;
   std::vector<std::vector<double>> rows;  // by step, increasing
-  // Of each column the steps whose cell is not empty and holds no finite number.
+  // By column: the steps whose cell is not empty and holds no finite number.
   std::map<std::string, std::vector<std::int64_t>> not_finite = {};
 
   std::optional<std::size_t> Column(std::string_view name) const;
-  // Of the last row; NaN if there is none, no such column, or an empty cell.
+  // The last row's value; NaN if there is no row, no such column, or an empty cell.
   double Last(std::string_view column) const;
   // The rows in which the column has a number; no points if there is no such column.
   Curve CurveOf(std::string_view column) const;
 };
 
-// A last line without its end is one that is being written, and is left out. BadInput, naming the
-// place ("runs/a/metrics.csv:7"), for whatever else a run does not write. No text has no rows.
+// A last line without an end is still being written, and is left out. BadInput, naming the place
+// ("runs/a/metrics.csv:7"), for anything else that a run does not write. An empty text has no rows.
 MetricTable ParseMetrics(std::string_view text, const std::string& name);
 
 struct RunRecord {
@@ -45,7 +45,7 @@ struct RunRecord {
   Curve evaluations = {};  // mean return over steps
   std::int64_t step = 0;   // that the last checkpoint or row has seen
   bool diverged = false;
-  // Its suite's: what reads a sweep sets them.
+  // From its suite; set by whoever reads a sweep.
   bool ended_early = false;                // as the suite's stop rule asked for
   std::optional<double> stop_return = {};  // stop.eval_return
   std::int64_t suite_steps = 0;            // of this run, which may have grown since it was run

@@ -10,21 +10,9 @@
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/run_results_test.h"
 #include "stableaa/rl/run/trainer.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::run_record_test {
-
-// What it throws.
-template <typename Action>
-std::string BadInputOf(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit_code(), 2) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 
 // A short real run of CartPole.
 RunOptions ShortRun(std::int64_t steps) {
@@ -63,7 +51,7 @@ TEST(Metrics, LeaveOutALineThatIsBeingWritten) {
 
 TEST(Metrics, NameThePlaceOfWhatIsWrong) {
   const auto error = [](const std::string& text) {
-    return BadInputOf([&] { ParseMetrics(text, "a/metrics.csv"); });
+    return MessageOf([&] { ParseMetrics(text, "a/metrics.csv"); });
   };
   EXPECT_EQ(error("step,loss\n10,1\n20,x\n"),
             "a/metrics.csv:3: expected a number for loss, found 'x'");
@@ -115,13 +103,13 @@ TEST(RunRecord, ReadsAHalfFinishedRunAndChangesNothing) {
 
 TEST(RunRecord, RefusesWhatIsNoRunOrBroken) {
   const FolderOfRuns folder;
-  EXPECT_NE(BadInputOf([&] { ReadRun(folder / "nothing"); }).find("holds no run"),
+  EXPECT_NE(MessageOf([&] { ReadRun(folder / "nothing"); }).find("holds no run"),
             std::string::npos);
   Trainer::Start(folder / "run", ShortRun(120))->Run();
   const auto broken = [&](const std::string& file, const std::string& content) {
     const std::string former = FileContent(folder / "run" / file);
     WriteContent(folder / "run" / file, content);
-    const std::string message = BadInputOf([&] { ReadRun(folder / "run"); });
+    const std::string message = MessageOf([&] { ReadRun(folder / "run"); });
     WriteContent(folder / "run" / file, former);
     EXPECT_NE(message.find(file), std::string::npos) << message;
   };
@@ -132,7 +120,7 @@ TEST(RunRecord, RefusesWhatIsNoRunOrBroken) {
   // A pipe, which nobody writes to.
   std::filesystem::remove(folder / "run" / "metrics.csv");
   ASSERT_EQ(::mkfifo((folder / "run" / "metrics.csv").c_str(), 0600), 0);
-  EXPECT_NE(BadInputOf([&] { ReadRun(folder / "run"); }).find("expected a regular file"),
+  EXPECT_NE(MessageOf([&] { ReadRun(folder / "run"); }).find("expected a regular file"),
             std::string::npos);
 }
 
@@ -143,7 +131,7 @@ TEST(RunRecord, RefusesHalfAFile) {
   const auto cut = [&](const std::string& name, std::size_t bytes) {
     const std::string whole = FileContent(folder / "run" / name);
     WriteContent(folder / "run" / name, whole.substr(0, bytes));
-    const std::string message = BadInputOf([&] { ReadRun(folder / "run"); });
+    const std::string message = MessageOf([&] { ReadRun(folder / "run"); });
     WriteContent(folder / "run" / name, whole);
     EXPECT_NE(message.find(name), std::string::npos) << message;
     return message;
@@ -172,11 +160,9 @@ TEST(FindRuns, TakesARunItselfOrAllBelowAFolder) {
   EXPECT_EQ(FindRuns(folder.path()),
             (std::vector<std::filesystem::path>{folder / "a", folder / "b/1", folder / "b/2"}));
   EXPECT_EQ(FindRuns(folder / "a"), std::vector<std::filesystem::path>{folder / "a"});
-  EXPECT_NE(BadInputOf([&] { FindRuns(folder / "empty"); }).find("holds no run"),
-            std::string::npos);
-  EXPECT_NE(BadInputOf([&] { FindRuns(folder / "gone"); }).find("found nothing"),
-            std::string::npos);
-  EXPECT_NE(BadInputOf([&] { FindRuns(folder / "a" / "config.toml"); }).find("found a file"),
+  EXPECT_NE(MessageOf([&] { FindRuns(folder / "empty"); }).find("holds no run"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { FindRuns(folder / "gone"); }).find("found nothing"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { FindRuns(folder / "a" / "config.toml"); }).find("found a file"),
             std::string::npos);
 }
 

@@ -19,6 +19,7 @@
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
+#include "stableaa/env/registry.h"
 #include "stableaa/rl/run/trainer.h"
 
 namespace stableaa {
@@ -339,8 +340,8 @@ class SuiteReader {
   void CheckEnv(const std::string& env) const {
     try {
       if (!env.empty()) (void)NormalizedId(env);
-    } catch (const Error& error) {
-      Refuse(error.what());
+    } catch (const UnknownEnvironment& error) {
+      throw UnknownEnvironment(fmt::format("{}: {}", place_, error.what()));
     }
   }
 

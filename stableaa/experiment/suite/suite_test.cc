@@ -15,6 +15,7 @@
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/run_results_test.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::suite_test {
 
@@ -39,14 +40,7 @@ RunOptions Direct(const std::string& env, const std::string& preset,
 
 // The message of the BadInput.
 std::string Refused(const std::string& text) {
-  try {
-    const Suite suite = ParseSuite(text, "my.toml");
-    ADD_FAILURE() << "expected an error: " << text << "\nfound " << suite.runs.size() << " runs";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kBadInput) << error.what();
-    return error.what();
-  }
-  return "";
+  return MessageOf([&] { ParseSuite(text, "my.toml"); });
 }
 
 void ExpectRefused(const std::string& text, const std::vector<std::string>& words) {

@@ -1,12 +1,8 @@
 #include "stableaa/experiment/sweep/estimate.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -22,11 +18,9 @@
 #include "stableaa/base/config/config.h"
 #include "stableaa/base/files/atomic_file.h"
 #include "stableaa/base/files/directories.h"
-#include "stableaa/base/process/child_process.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/stopwatch.h"
 #include "stableaa/experiment/results/run_record.h"
-#include "stableaa/experiment/sweep/sweep.h"
 
 namespace stableaa {
 namespace fs = std::filesystem;
@@ -78,7 +72,7 @@ struct Row {
   bool evaluated = false;
 };
 
-// Those that are whole; none while there is no file.
+// The whole rows; none while there is no file.
 std::vector<Row> ReadRows(const fs::path& csv) {
   std::vector<Row> rows;
   std::error_code error;
@@ -121,27 +115,26 @@ double FileBytes(const fs::path& file) {
 class Measurement {
  public:
   Measurement(const RunOptions& options, const fs::path& folder, const EstimateOptions& how)
-      : how_(how), run_(folder / "run"), log_(folder / "log") {
+      : how_(how), run_(folder / "run") {
     const fs::path config = folder / "config.toml";
     WriteTextFile(config, ToToml(ScaledDown(options)));
-    const Descriptor log(open(log_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-    if (!log.is_open()) throw SystemError(fmt::format("cannot open {}", log_.string()), errno);
-    process_ = std::make_unique<ChildProcess>(ChildProcess::Options{
-        .program = how.program,
-        .arguments = {"train", "--config", config.string(), "--out", run_.string(),
-                      "--end-with-parent", std::to_string(::getpid())},
-        .descriptors = {{log.get(), STDOUT_FILENO}, {log.get(), STDERR_FILENO}}});
+    process_.emplace(how.train,
+                     TrainTask{.run = run_,
+                               .config = config,
+                               .steps = options.train.steps,
+                               .threads = options.train.threads},
+                     TrainingProcess::Files{.log = folder / "log", .error = folder / "error"});
   }
 
   // True once it has ended, as it should or not.
   bool HasEnded() {
-    if (process_->Wait(0)) return true;
+    if (process_->HasEnded()) return true;
     if (!learning_ && HasLearnt()) learning_.emplace();
     const bool enough =
         learning_ ? learning_->Seconds() > how_.seconds : watch_.Seconds() > how_.patience_seconds;
     if (enough && !ending_) {
       ending_.emplace();
-      ::kill(process_->pid(), SIGTERM);
+      process_->TellToEnd();
     }
     if (ending_ && ending_->Seconds() > kEndSeconds) process_->Kill();
     return false;
@@ -149,8 +142,9 @@ class Measurement {
 
   VariantSpeed Result() const {
     if (process_->exit_code() != 0) {
-      const std::string error = LastError(log_, 0);
-      throw WorkFailed(error.empty() ? fmt::format("a run to measure {}", process_->End()) : error);
+      const std::string failure = process_->Failure();
+      throw WorkFailed(failure.empty() ? fmt::format("a run to measure {}", process_->End())
+                                       : failure);
     }
     return SpeedOf(run_);
   }
@@ -162,8 +156,8 @@ class Measurement {
   }
 
   const EstimateOptions& how_;
-  const fs::path run_, log_;
-  std::unique_ptr<ChildProcess> process_;
+  const fs::path run_;
+  std::optional<TrainingProcess> process_;
   const Stopwatch watch_;
   std::optional<Stopwatch> learning_, ending_;
 };
@@ -312,7 +306,7 @@ SweepEstimate EstimateSweep(std::span<const SweepRun> runs, const StopRules& sto
   estimate.measured = MeasureAll(runs, chosen, options);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     VariantSpeed speed = estimate.measured[chosen.nearest[i]];
-    // Of as many games as were played.
+    // From the games measured to all of them.
     const auto games = static_cast<double>(runs[i].run->options.eval.episodes);
     speed.evaluation_seconds *= games / std::min(games, static_cast<double>(kGames));
     estimate.runs.push_back(EstimateRun(runs[i], speed, stop));

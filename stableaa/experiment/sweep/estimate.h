@@ -6,8 +6,8 @@
 // networks every 250 updates at most, evaluates often and two games at a time. As many are measured
 // at once as the sweep will have jobs. All other variants are taken to be like the nearest one.
 //
-// Expect a factor of two: replay and window of target networks are not as full as they will be, and
-// games of agents that play well are longer.
+// Expect errors of up to a factor of two: replay and window of target networks are not as full as
+// they will be, and agents that play well play longer games.
 #ifndef STABLEAA_EXPERIMENT_SWEEP_ESTIMATE_H_
 #define STABLEAA_EXPERIMENT_SWEEP_ESTIMATE_H_
 
@@ -20,11 +20,12 @@
 
 #include "stableaa/experiment/suite/suite.h"
 #include "stableaa/experiment/sweep/status.h"
+#include "stableaa/experiment/sweep/training_process.h"
 
 namespace stableaa {
 
 struct EstimateOptions {
-  std::string program = "/proc/self/exe";
+  TrainingCommand train = {};  // as of the sweep
   int jobs = 1;
   double seconds = 2.5;          // of learning, for each variant
   double patience_seconds = 30;  // for the first update; Python takes its time
@@ -51,7 +52,7 @@ struct SweepEstimate {
   std::vector<RunEstimate> runs;  // in the order of the sweep's; 0 seconds for those that are done
 };
 
-// WorkFailed, with the reason, if nothing could be measured. Leaves nothing behind.
+// WorkFailed, with the reason, if a run cannot be measured. Leaves no files behind.
 SweepEstimate EstimateSweep(std::span<const SweepRun> runs, const StopRules& stop,
                             const EstimateOptions& options);
 
@@ -70,7 +71,7 @@ ChosenVariants ChooseVariants(std::span<const SweepRun> runs, std::size_t max);
 // What is measured in place of a run of `options`.
 RunOptions ScaledDown(const RunOptions& options);
 
-// Of a directory that such a run has left; WorkFailed if it came to too few steps.
+// From the directory that such a run has left; WorkFailed if it made too few steps.
 VariantSpeed SpeedOf(const std::filesystem::path& directory);
 
 // When `jobs` processes take the next run each, in order.

@@ -13,7 +13,7 @@
 
 namespace stableaa {
 
-// Of the last whole row of metrics.csv; a row that is being written is left out.
+// What the last whole row of metrics.csv says; a row that is being written is left out.
 struct RunMetrics {
   std::int64_t step = 0;
   double wall_seconds = 0;  // of all parts of the run
@@ -25,8 +25,8 @@ struct RunMetrics {
 };
 
 struct MetricsQuestion {
-  // Which evaluation counts as reached, and up to which step rows are believed: those beyond the
-  // last checkpoint are computed again.
+  // The return to reach, and the last step whose rows are believed: those beyond the last
+  // checkpoint will be computed again.
   std::optional<double> eval_return = {};
   std::optional<std::int64_t> last_step = {};
   // Only the end of a longer file is read.
@@ -36,7 +36,7 @@ struct MetricsQuestion {
 // All zero if there is no such file or it has no rows.
 RunMetrics ReadRunMetrics(const std::filesystem::path& run, const MetricsQuestion& question = {});
 
-// Of the last checkpoint; nothing if there is none that can be read.
+// The head of the last checkpoint; nothing if none can be read.
 std::optional<CheckpointHead> ReadRunCheckpoint(const std::filesystem::path& run);
 
 // True if another process has the run, or is about to make it.

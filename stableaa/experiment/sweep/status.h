@@ -44,7 +44,7 @@ struct SweepCounts {
 };
 SweepCounts Count(std::span<const SweepRun> runs);
 
-// What a run will take, if that was measured (sweep_estimate.h).
+// What a run will take, if that was measured (estimate.h).
 struct RunEstimate {
   double seconds = 0;  // from now on
   double bytes = 0;    // of its directory in the end
@@ -54,7 +54,7 @@ struct RunEstimate {
 // besides), status, steps, steps_wanted, seconds, eval_return, message. With `planned` the status
 // is that, and the estimate follows if there is one.
 struct RunJsonOptions {
-  std::filesystem::path directory;  // that the runs are in; empty: named relative to it
+  std::filesystem::path directory = {};  // that the runs are in; empty: named relative to it
   bool planned = false;
   std::optional<RunEstimate> estimate = {};
 };
@@ -65,7 +65,7 @@ std::string RunJson(const SweepRun& run, const RunJsonOptions& options);
 void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
                     std::span<const SweepRun> runs);
 
-// What sweep.json says; text that is not there is empty.
+// What sweep.json says; missing texts are empty.
 struct NotedRun {
   std::string status, message;
   std::optional<double> seconds = {};
@@ -75,7 +75,7 @@ struct SweepNotes {
   std::string title;
   std::map<std::string, NotedRun> runs;  // by name
 };
-// Empty if there is no such file or it is none of ours. Runs without a name are passed over.
+// Empty if there is no such file or no sweep has written it. Runs without a name are passed over.
 SweepNotes ReadSweepJson(const std::filesystem::path& file);
 
 }  // namespace stableaa

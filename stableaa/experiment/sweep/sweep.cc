@@ -4,20 +4,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/base/files/atomic_file.h"
 #include "stableaa/base/files/directories.h"
-#include "stableaa/base/process/child_process.h"
 #include "stableaa/base/terminal/log.h"
 #include "stableaa/base/terminal/progress.h"
 #include "stableaa/base/text/plain_text.h"
@@ -83,35 +79,13 @@ std::string StepsOf(const SweepRun& run) {
 
 struct Sweep::Job {
   std::size_t number = 0;  // of the run
-  std::unique_ptr<ChildProcess> process;
+  TrainingProcess process;
   double seconds_before = 0;
-  Stopwatch watch;
-  std::uintmax_t log_begin = 0;
-  // Rows beyond the checkpoint are cut off by the process; until the file has changed they are not
-  // to be believed.
-  FileStamp metrics;
-  bool told_to_end = false;
-
-  void TellToEnd() {
-    // SIGTERM, which the process also gets should we be killed: a second one ends it at once, as a
-    // second Ctrl-C is meant to.
-    if (!std::exchange(told_to_end, true)) ::kill(process->pid(), SIGTERM);
-  }
+  // The process cuts off the rows beyond the checkpoint; until the file has changed they are not to
+  // be believed.
+  FileStamp metrics = {};
+  Stopwatch watch = {};
 };
-
-std::string LastError(const fs::path& log, std::uintmax_t begin) {
-  constexpr std::string_view kError = "stableaa: error: ";
-  std::error_code none;
-  if (!fs::is_regular_file(log, none)) return "";  // a pipe would wait for its writer
-  std::ifstream file(log, std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(begin));
-  std::string last, error;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(kError)) error = line.substr(kError.size());
-    if (!line.empty()) last = line;
-  }
-  return Shorten(error.empty() ? last : error, kLongestMessage);
-}
 
 // ---- What is there ----
 
@@ -119,7 +93,7 @@ Sweep::Sweep(const Suite& suite, const SweepOptions& options)
     : suite_(suite), options_(options), notes_(ReadSweepJson(options.out / "sweep.json")) {
   for (const SuiteRun& run : suite_.runs) {
     runs_.push_back({.run = &run});
-    // Without, metrics.csv tells, if less exactly.
+    // Without a note, metrics.csv tells, if less exactly.
     const auto note = notes_.runs.find(run.name);
     if (note != notes_.runs.end()) runs_.back().seconds = note->second.seconds.value_or(0);
     Adopt(runs_.back());
@@ -134,16 +108,16 @@ fs::path Sweep::Log(const SweepRun& run, const std::string& ending) const {
   return options_.out / "logs" / (run.run->name + ending);
 }
 
-// A suite may have changed since, in its runs or in its title; in both, it is another one, such as
-// that of the same name in another folder.
+// A suite may have changed since, in its runs or in its title. If both have, it is another one,
+// such as one of the same name in another folder.
 void Sweep::RefuseAnotherSuite() const {
   if (notes_.runs.empty() || notes_.title == suite_.title) return;
   for (const SuiteRun& run : suite_.runs) {
     if (notes_.runs.contains(run.name)) return;
   }
   throw BadInput(fmt::format(
-      "{} holds the runs of another suite{}; choose another --out", ShownPath(options_.out),
-      notes_.title.empty() ? "" : fmt::format(", '{}'", Shorten(notes_.title))));
+      "{} holds the runs of another suite{}; choose another {}", ShownPath(options_.out),
+      notes_.title.empty() ? "" : fmt::format(", '{}'", Shorten(notes_.title)), options_.out_name));
 }
 
 void Sweep::Adopt(SweepRun& run) const {
@@ -156,8 +130,8 @@ void Sweep::Adopt(SweepRun& run) const {
   }
   if (!fs::exists(directory / "config.toml", error)) {
     if (fs::is_directory(status) && fs::is_empty(directory, error)) return;
-    throw BadInput(fmt::format("{} is in the way: it holds no run; choose another --out",
-                               ShownPath(directory)));
+    throw BadInput(fmt::format("{} is in the way: it holds no run; choose another {}",
+                               ShownPath(directory), options_.out_name));
   }
   RunOptions there;
   try {
@@ -169,8 +143,9 @@ void Sweep::Adopt(SweepRun& run) const {
     return;
   }
   if (Fingerprint(there) != Fingerprint(run.run->options)) {
-    throw BadInput(fmt::format("{} was made with another configuration: {}; choose another --out",
-                               ShownPath(directory), Differences(there, run.run->options)));
+    throw BadInput(fmt::format("{} was made with another configuration: {}; choose another {}",
+                               ShownPath(directory), Differences(there, run.run->options),
+                               options_.out_name));
   }
   if (const std::optional<std::string> why = WhyDone(run)) {
     run.state = SweepState::kDone;
@@ -178,8 +153,8 @@ void Sweep::Adopt(SweepRun& run) const {
   }
 }
 
-// Nothing if there is more to do. What is said is empty where all steps were made. Takes steps,
-// seconds and the last evaluation from the run's files.
+// Nothing if there is more to do; an empty text if all steps were made. Takes steps, seconds and
+// the last evaluation from the run's files.
 std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
   const fs::path directory = Directory(run);
   const std::optional<CheckpointHead> checkpoint = ReadRunCheckpoint(directory);
@@ -190,7 +165,7 @@ std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
   run.seconds = std::max(run.seconds, metrics.wall_seconds);
   run.eval_return = metrics.eval_return;
   if (checkpoint->IsComplete(run.run->options)) return "";
-  // The evaluation of a former end is none of a run that goes on.
+  // The evaluation at a former end does not count for a run that goes on.
   const bool had_ended = IsEndEvaluation(run.run->options, checkpoint->evaluated_step);
   if (metrics.reached_step && !had_ended) {
     return fmt::format("an evaluation reached {:.6g} in step {}", *metrics.reached_return,
@@ -232,7 +207,7 @@ bool Sweep::Run(const std::function<bool()>& interrupted) {
     WaitForAnEnd();
     for (const auto& job : jobs_) Look(*job);
     std::erase_if(jobs_, [this](const std::unique_ptr<Job>& job) {
-      if (!job->process->Wait(0)) return false;
+      if (!job->process.HasEnded()) return false;
       Finish(*job);
       return true;
     });
@@ -250,8 +225,8 @@ void Sweep::StartWhatFits() {
   }
 }
 
-// Runs that other processes have come last: the process of a former sweep, which is about to end,
-// or somebody's training.
+// Runs that another process has come last: that of a former sweep, which is about to end, or
+// somebody's training.
 std::optional<std::size_t> Sweep::NextRun() {
   std::optional<std::size_t> locked;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
@@ -265,58 +240,39 @@ std::optional<std::size_t> Sweep::NextRun() {
     LogInfo(fmt::format("waiting for another process to end that has {}",
                         ShownPath(Directory(runs_[*locked]))));
   }
-  // After that its own process tells who has it.
+  // After that, the process started for it will say who has it.
   return patience_->Seconds() < options_.patience_seconds ? std::nullopt : locked;
 }
 
-std::vector<std::string> Sweep::Arguments(const SweepRun& run) const {
+TrainTask Sweep::Task(const SweepRun& run) const {
   const fs::path directory = Directory(run);
-  const TrainOptions& train = run.run->options.train;
-  std::vector<std::string> arguments = {"train"};
+  const RunOptions& options = run.run->options;
+  TrainTask task{.run = directory,
+                 .steps = options.train.steps,
+                 .threads = options.train.threads,
+                 .enough_return = suite_.stop.eval_return};
   std::error_code error;
   if (fs::exists(directory / "config.toml", error)) {
-    for (const std::string& word :
-         {std::string("--resume"), directory.string(), std::string("--steps"),
-          std::to_string(train.steps), std::string("--threads"), std::to_string(train.threads)}) {
-      arguments.push_back(word);
-    }
-    if (SuiteNamesItsCode(directory, run.run->options)) arguments.emplace_back("--trust");
+    task.trust = SuiteNamesItsCode(directory, options);
   } else {
-    const fs::path config = Log(run, ".toml");
-    WriteTextFile(config, ToToml(run.run->options));
-    for (const std::string& word :
-         {std::string("--config"), config.string(), std::string("--out"), directory.string()}) {
-      arguments.push_back(word);
-    }
+    task.config = Log(run, ".toml");
+    WriteTextFile(task.config, ToToml(options));
   }
-  if (suite_.stop.eval_return) {
-    arguments.push_back(fmt::format("--until-return={}", *suite_.stop.eval_return));
-  }
-  arguments.emplace_back("--end-with-parent");
-  arguments.push_back(std::to_string(::getpid()));
-  return arguments;
+  return task;
 }
 
 void Sweep::Start(std::size_t number) {
   SweepRun& run = runs_[number];
-  const fs::path log_path = Log(run, ".log");
   try {
-    auto job = std::make_unique<Job>();
-    job->number = number;
-    job->seconds_before = run.seconds;
-    const Descriptor log(
-        open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666));
-    if (!log.is_open())
-      throw SystemError(fmt::format("cannot open {}", ShownPath(log_path)), errno);
-    job->log_begin = fs::file_size(log_path);
-    job->metrics = FileStamp(Directory(run) / "metrics.csv");
-    job->process = std::make_unique<ChildProcess>(ChildProcess::Options{
-        .program = options_.program,
-        .arguments = Arguments(run),
-        .descriptors = {{log.get(), STDOUT_FILENO}, {log.get(), STDERR_FILENO}}});
+    const FileStamp metrics(Directory(run) / "metrics.csv");
+    jobs_.push_back(std::unique_ptr<Job>(
+        new Job{.number = number,
+                .process = TrainingProcess(options_.train, Task(run),
+                                           {.log = Log(run, ".log"), .error = Log(run, ".error")}),
+                .seconds_before = run.seconds,
+                .metrics = metrics}));
     run.state = SweepState::kRunning;
     run.message.clear();
-    jobs_.push_back(std::move(job));
   } catch (const Error& error) {
     Fail(run, error.what());
     return;
@@ -329,23 +285,23 @@ void Sweep::Start(std::size_t number) {
 
 void Sweep::EndAll() {
   ending_ = true;
-  for (const auto& job : jobs_) job->TellToEnd();
+  for (const auto& job : jobs_) job->process.TellToEnd();
   LogInfo(jobs_.empty()
               ? "stopping"
               : "stopping: the runs make their checkpoints; once more ends everything at once");
 }
 
-// Or until it is time to look.
+// Or for the time to look at the runs.
 void Sweep::WaitForAnEnd() const {
   std::vector<pollfd> ends;
-  for (const auto& job : jobs_) ends.push_back({job->process->end_descriptor(), POLLIN, 0});
+  for (const auto& job : jobs_) ends.push_back({job->process.end_descriptor(), POLLIN, 0});
   ::poll(ends.data(), ends.size(), kLookMilliseconds);  // a signal ends it too
 }
 
 void Sweep::Look(Job& job) {
   SweepRun& run = runs_[job.number];
   run.seconds = job.seconds_before + job.watch.Seconds();
-  if (suite_.stop.minutes && run.seconds >= 60 * *suite_.stop.minutes) job.TellToEnd();
+  if (suite_.stop.minutes && run.seconds >= 60 * *suite_.stop.minutes) job.process.TellToEnd();
   const FileStamp stamp(Directory(run) / "metrics.csv");
   if (stamp == job.metrics) return;
   job.metrics = stamp;
@@ -357,8 +313,8 @@ void Sweep::Look(Job& job) {
 
 void Sweep::Finish(const Job& job) {
   SweepRun& run = runs_[job.number];
-  const ChildProcess& process = *job.process;
-  const std::optional<int> exit_code = process.exit_code();
+  const std::optional<int> exit_code = job.process.exit_code();
+  const std::string failure = job.process.Failure();
   run.seconds = job.seconds_before + job.watch.Seconds();
   run.steps_per_second = 0;
   const std::optional<std::string> why_done = WhyDone(run);
@@ -374,9 +330,11 @@ void Sweep::Finish(const Job& job) {
   } else if (exit_code == 0) {
     Fail(run, fmt::format("somebody stopped it in step {}", run.steps));
   } else {
-    const std::string error = LastError(Log(run, ".log"), job.log_begin);
-    const std::string end = fmt::format("its process {}", process.End());
-    Fail(run, exit_code && !error.empty() ? error : end);
+    Fail(run, failure.empty() ? fmt::format("its process {}", job.process.End()) : failure);
+  }
+  if (run.state != SweepState::kFailed || failure.empty()) {
+    std::error_code ignored;
+    fs::remove(Log(run, ".error"), ignored);
   }
   Save();
 }
@@ -388,7 +346,7 @@ void Sweep::Fail(SweepRun& run, const std::string& message) {
   Save();
 }
 
-// What the file says follows from the runs' directories; that the disk is full must not end them.
+// The file says nothing that the runs' directories do not; a full disk must not end the runs.
 void Sweep::Save() {
   try {
     WriteSweepJson(options_.out / "sweep.json", suite_.title, runs_);
@@ -408,7 +366,7 @@ void Sweep::Show() {
   Save();
 }
 
-// By the steps that all runs together have made since the beginning.
+// From the steps that all runs together have made since Run began.
 std::optional<double> Sweep::SecondsLeft() const {
   std::int64_t steps = 0, left = 0;
   for (const SweepRun& run : runs_) {

@@ -1,25 +1,29 @@
 // A sweep: the runs of a suite as processes of their own, several at a time, until all are done.
 //
-//   Suite suite = ReadSuite("figure1.toml");
-//   Sweep sweep(suite, {.out = "runs/figure1", .jobs = 2});  // looks; BadInput for what does not
-//   fit sweep.Open();                                            // WorkFailed if another sweep is
-//   here sweep.Run([&] { return interrupt.requested(); });
+//   const Suite suite = ReadSuite("figure1.toml");
+//   const auto train = [](const TrainTask& task) -> std::vector<std::string> {
+//     return {"my-trainer", task.config.string(), task.run.string()};
+//   };
+//   // Looks at what is there; BadInput for what does not fit.
+//   Sweep sweep(suite, {.train = train, .out = "runs/figure1", .jobs = 2});
+//   sweep.Open();  // WorkFailed if another sweep is at work there
+//   sweep.Run([&] { return interrupt.requested(); });
 //
 // On disk:
 //
 //   suite.toml        a copy of the file
-//   sweep.json        the status of every run (sweep_status.h), written after each change
+//   sweep.json        the status of every run (status.h), written after each change
 //   sweep.lock        locked while a sweep is at work
 //   logs/NAME.log     what the run's process said
 //   logs/NAME.toml    what it was started with
-//   NAME/             the run (rl/run_directory.h)
+//   logs/NAME.error   why it failed the last time, one line (run_error.h)
+//   NAME/             the run (rl/run/run_directory.h)
 //
-// What is in the directory already is gone on with, whoever made it: a run that is complete is
-// kept, another one resumed. So a sweep that was interrupted, killed or had failures goes on when
-// it is started again, to the same results as one to which nothing happened: those of `stableaa
-// train`.
+// A sweep goes on with the runs in the directory, whoever made them: it keeps those that are
+// complete and resumes the others. So a sweep that was interrupted, killed or had failures goes on
+// when it is started again, to the same results as one that nothing happened to.
 //
-// The processes do not outlive the sweep. Where it is killed they make a checkpoint and end; the
+// The processes do not outlive the sweep. When it is killed they make a checkpoint and end; the
 // next sweep waits for that.
 #ifndef STABLEAA_EXPERIMENT_SWEEP_SWEEP_H_
 #define STABLEAA_EXPERIMENT_SWEEP_SWEEP_H_
@@ -38,15 +42,18 @@
 #include "stableaa/experiment/suite/suite.h"
 #include "stableaa/experiment/sweep/status.h"
 #include "stableaa/experiment/sweep/table.h"
+#include "stableaa/experiment/sweep/training_process.h"
 
 namespace stableaa {
 
 struct SweepOptions {
-  // The program `stableaa`; by default this very one, even if its file has been replaced meanwhile.
-  std::string program = "/proc/self/exe";
+  // The command that trains one run; only Run needs it.
+  TrainingCommand train = {};
   std::filesystem::path out;
+  // What messages call `out`: "choose another directory".
+  std::string out_name = "directory";
   int jobs = 1;  // runs at a time
-  // For runs that other processes have, once nothing else is left to do.
+  // How long to wait for runs that other processes have, once nothing else is left to do.
   double patience_seconds = 60;
   // Between two lines that sum up, where there is no terminal.
   double summary_seconds = 30;
@@ -69,8 +76,8 @@ class Sweep {
   // Makes the directory and takes its lock. BadInput if it holds another suite's runs.
   void Open();
 
-  // True: no run is left to do; some may have failed. Once `interrupted` says so the runs make
-  // their checkpoints and end, and it returns false. Open comes first.
+  // Call Open first. Returns true once no run is left to do; some may have failed. When
+  // `interrupted` says so, the runs make their checkpoints and end, and it returns false.
   bool Run(const std::function<bool()>& interrupted);
 
  private:
@@ -85,7 +92,7 @@ class Sweep {
   void StartWhatFits();
   std::optional<std::size_t> NextRun();
   void Start(std::size_t number);
-  std::vector<std::string> Arguments(const SweepRun& run) const;
+  TrainTask Task(const SweepRun& run) const;
   void EndAll();
   void WaitForAnEnd() const;
   void Look(Job& job);
@@ -108,10 +115,6 @@ class Sweep {
   bool could_save_ = true;
   SweepTable table_;
 };
-
-// The error that a process ended with: the last line of its log that is one, else the last line;
-// empty if it said nothing. Only what was written from byte `begin` on counts.
-std::string LastError(const std::filesystem::path& log, std::uintmax_t begin);
 
 }  // namespace stableaa
 

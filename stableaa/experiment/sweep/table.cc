@@ -12,7 +12,7 @@
 namespace stableaa {
 namespace {
 
-// ECMA-48: erase to the end of the line, of the screen; lines up.
+// ECMA-48: erase to the end of the line, of the screen.
 constexpr std::string_view kEraseLine = "\x1b[K";
 constexpr std::string_view kEraseBelow = "\x1b[J";
 
@@ -27,7 +27,7 @@ struct TerminalSize {
   }
 };
 
-// Names give way to numbers from their beginning, which they have in common.
+// Long names lose their beginning, which they have in common.
 std::string RunRow(const SweepRun& run, std::size_t name_width) {
   std::string name = run.run->name;
   if (name.size() > name_width) name = ".." + name.substr(name.size() - name_width + 2);

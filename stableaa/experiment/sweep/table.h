@@ -4,7 +4,7 @@
 //   minatar-breakout-raa-1         12%   903/s
 //   12 of 45 done, 2 running, 31 left  1h12m left
 //
-// It is the live line of base/live_line.h, which happens to be several lines: messages go above it.
+// It is a live line (base/terminal/live_line.h) of several rows: messages go above it.
 #ifndef STABLEAA_EXPERIMENT_SWEEP_TABLE_H_
 #define STABLEAA_EXPERIMENT_SWEEP_TABLE_H_
 

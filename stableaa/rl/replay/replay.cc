@@ -26,9 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kSegmentStates = 1024;
-// A small replay has about so many segments, so that not much more than `size` is stored.
+// A small replay has at least about so many segments, so it stores not much more than `size`.
 constexpr std::int64_t kLeastSegments = 8;
-// LZ4 and the 32-bit places in a segment want frames and segments below 2 GiB.
+// LZ4 and the 32-bit offsets in a segment need frames and segments below 2 GiB.
 constexpr std::size_t kMaxObservationBytes = std::size_t{1} << 28;
 constexpr std::size_t kMaxSegmentBytes = std::size_t{1} << 30;
 constexpr std::int64_t kMaxId = std::int64_t{1} << 60;
@@ -584,7 +584,7 @@ void Replay::CheckEpisodes(const ByteReader& in) const {
   }
 }
 
-// What the states say: the part of the replay's own state that is not saved.
+// Recovers, from the states, the part of the replay's state that is not saved.
 void Replay::FindEligible() {
   const std::int64_t newest = next_id_ - 1;
   const auto goes_on = [this](std::int64_t id) {

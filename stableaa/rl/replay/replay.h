@@ -1,10 +1,10 @@
 // The memory of transitions that agents learn from.
 //
-// States are numbered from 0 in the order in which they were met; a number ("id") is never used
-// again. A state is an observation with the action taken in it, or the last one of its episode,
-// with none. Frames that consecutive observations share are stored once: an observation of `stack`
-// frames whose first ones are the newest of the observation before adds only the others (but all
-// of them where a segment begins, so that segments do not need one another).
+// States are numbered from 0 in the order in which they were met; a number ("id") is never reused.
+// A state is an observation with the action taken in it, or the last one of its episode, with none.
+// Frames that consecutive observations share are stored once: an observation of `stack` frames
+// whose first ones are the newest of the observation before adds only the others (but all of them
+// where a segment begins, so that segments do not need one another).
 //
 // A transition is named by the id of its state s:
 //
@@ -15,9 +15,9 @@
 // so no return and no stack of frames crosses the end of an episode. It can be sampled once its
 // next state is there.
 //
-// States lie in segments of fixed numbers of states; a full segment never changes again, so that a
-// checkpoint writes each to a file once. Of the states, the newest `size` are sampled; the oldest
-// segment goes when the others have size + reserve of them.
+// States are kept in segments of a fixed number of states. A full segment never changes, so
+// checkpoints write each to a file once. The newest `size` states are sampled; the oldest segment
+// is dropped when the others hold size + reserve states.
 #ifndef STABLEAA_RL_REPLAY_REPLAY_H_
 #define STABLEAA_RL_REPLAY_REPLAY_H_
 
@@ -49,15 +49,35 @@ enum class Compression { kNone, kLz4, kZstd };
 // With the names by which users know them.
 const std::vector<std::pair<std::string, Compression>>& Compressions();
 
+// Keys replay.*.
 struct ReplayOptions {
-  // Keys replay.*; Describe says what they mean.
+  // States that can be sampled, the newest ones, 1 to 2^40. An Atari frame of 84×84 takes 7 KB
+  // uncompressed.
   std::int64_t size = 100'000;
+
+  // Steps in the environment before learning starts, 1 to 2^40.
   std::int64_t start = 5'000;
+
+  // Compression of the stored frames. kLz4 makes Atari frames about 7 times smaller and reads a
+  // batch in well under a millisecond; kZstd is smaller and slower still.
   Compression compression = Compression::kNone;
+
+  // Sample in proportion to (|TD error| + priority_floor)^priority_exponent instead of uniformly
+  // (Schaul et al. 2016). The options below have no effect without it.
   bool prioritized = false;
+
+  // How strongly priorities count, 0 (uniform) to 1.
   double priority_exponent = 0.6;
+
+  // Added to every |TD error|, so that no transition is forgotten; 1e-12 to 1e6.
   double priority_floor = 1e-6;
+
+  // Exponent of the importance weights in the first step, 0 to 1. 1 corrects the bias of
+  // prioritised sampling fully, 0 not at all.
   double importance_start = 0.4;
+
+  // Steps in the environment over which that exponent grows linearly to 1, 0 to 2^40. 0: it is 1
+  // from the beginning.
   std::int64_t importance_steps = 1'000'000;
 
   // Throws BadInput.
@@ -90,8 +110,8 @@ struct ReplayBatch {
   std::span<const std::uint8_t* const> Next(std::size_t j, int stack) const;
 };
 
-// Not thread-safe, not even what is const. What a program must not do (two episodes at once, to
-// read what is no transition) is a std::logic_error.
+// Not thread-safe, not even its const methods. Misuse (two episodes at once, reading what is no
+// transition) is a std::logic_error.
 class Replay {
  public:
   // `reserve`: states that stay readable after they are too old to be sampled, for batches that
@@ -104,8 +124,8 @@ class Replay {
 
   // Begins an episode. The observation is `stack` frames, oldest first.
   void Begin(std::span<const std::uint8_t> observation);
-  // The action taken in the newest state and what came of it. When the episode has ended, `next` is
-  // its last observation, and Begin has to follow.
+  // The action taken in the newest state and its outcome. If the episode has ended, `next` is its
+  // last observation, and Begin has to follow.
   void Add(int action, float reward, bool terminated, bool truncated,
            std::span<const std::uint8_t> next);
 
@@ -118,7 +138,7 @@ class Replay {
   // The last observation of Begin or Add.
   std::span<const std::uint8_t> newest_observation() const { return newest_; }
 
-  // Whether Read takes it for a transition.
+  // Whether Read accepts it as a transition.
   bool Holds(std::int64_t id) const;
 
   // Draws `count` ids, each transition equally likely, with replacement. Needs transitions() > 0.
@@ -130,20 +150,20 @@ class Replay {
   void Sample(int count, double importance, RandomStream& random, std::vector<std::int64_t>& ids,
               std::vector<float>& weights) const;
 
-  // Fills all of the batch but `weights`. The ids must have been sampled at most `reserve` states
-  // ago.
+  // Fills all of the batch but `weights`. At most `reserve` states may have come since the ids were
+  // sampled.
   void Read(std::span<const std::int64_t> ids, ReplayBatch& batch) const;
 
-  // |TD error| of each; for ids that are gone nothing happens. New transitions get the largest
-  // priority so far. Throws WorkFailed, and changes nothing, if one is not finite. Does nothing
-  // unless options.prioritized.
+  // Takes the TD error of each; ids that are gone are ignored. New transitions get the largest
+  // priority so far. Throws WorkFailed, and changes nothing, if an error is not finite. Does
+  // nothing unless options.prioritized.
   void SetPriorities(std::span<const std::int64_t> ids, std::span<const float> errors);
 
   // Bytes in use, and those of frames alone per stored frame.
   std::uint64_t bytes() const;
   double bytes_per_frame() const;
-  // What a full one will take. Compressed Atari frames take 163 to 806 bytes by game; counted as a
-  // seventh of their size.
+  // An estimate for a full replay. Compressed frames are counted as a seventh of their size; those
+  // of Atari take 163 to 806 bytes, depending on the game.
   static std::uint64_t EstimateBytes(const ReplayOptions& options, const FrameShape& shape,
                                      std::int64_t reserve);
 

@@ -10,8 +10,8 @@
 
 namespace stableaa {
 
-// Fills a replay with `states` states of a game that only looks like one of Atari: sprites that
-// move over a background that does not, and a score that changes now and then. The same pictures
+// Fills a replay with `states` states of a made-up game that looks like one of Atari's: sprites
+// moving over a fixed background, and a score that changes now and then. The pictures are the same
 // each time.
 inline constexpr FrameShape kPictureShape = {.stack = 4, .frame_bytes = std::size_t{84} * 84};
 void PlayPictures(std::int64_t states, Replay& replay);

@@ -37,8 +37,8 @@ class ReplaySegment {
   // An empty one. The codec is for frames of `shape` and has to outlive the segment.
   ReplaySegment(std::int64_t number, const FrameShape& shape, FrameCodec& codec);
 
-  // One that Save wrote, every frame decoded as a proof. Throws BadInput if it is not segment
-  // `number` with so many states, of actions 0 to `actions` - 1 and finite rewards.
+  // One that Save wrote; decodes every frame as a check. Throws BadInput if it is not segment
+  // `number` with so many states, actions of 0 to `actions` - 1 and finite rewards.
   ReplaySegment(ByteReader& in, std::int64_t number, std::size_t states, int actions,
                 const FrameShape& shape, FrameCodec& codec);
 

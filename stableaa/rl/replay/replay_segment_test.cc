@@ -10,6 +10,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::replay_segment_test {
 
@@ -166,16 +167,12 @@ TEST(ReplaySegment, ActionsRewardsAndFlagsAreChecked) {
     out.U8(flags);
     out.Text("x");
     ByteReader in(out.bytes(), "segment");
-    try {
-      ReplaySegment(in, 0, 1, kActions, {.stack = 1, .frame_bytes = 1}, codec);
-      return std::string();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
-      return std::string(error.what());
-    }
+    return MessageOf(
+        [&] { ReplaySegment(in, 0, 1, kActions, {.stack = 1, .frame_bytes = 1}, codec); });
   };
-  for (const std::int32_t action : {0, 1, 2}) EXPECT_EQ(complaint_of(action, -1e38F, 3), "");
-  EXPECT_EQ(complaint_of(-1, 0, 0), "");
+  for (const std::int32_t action : {0, 1, 2})
+    EXPECT_EQ(complaint_of(action, -1e38F, 3), "no error");
+  EXPECT_EQ(complaint_of(-1, 0, 0), "no error");
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
   for (const std::int32_t action : {3, 4, 1000, kMost, -2, -kMost - 1}) {
     EXPECT_EQ(complaint_of(action, 0, 0),

@@ -32,7 +32,7 @@ struct CheckpointShape {
 
 class CheckpointFields {
  public:
-  // Of a payload of state.bin. All of it is named but texts and frames.
+  // The fields of a payload of state.bin: all but texts and frames.
   CheckpointFields(std::span<const std::byte> payload, const CheckpointShape& shape)
       : in_(payload, "state") {
     U32("fingerprint");
@@ -69,7 +69,7 @@ class CheckpointFields {
     in_.ExpectEnd();
   }
 
-  // Of the payload of a segment's file.
+  // The fields of the payload of a segment's file.
   static std::vector<CheckpointField> OfSegment(std::span<const std::byte> payload,
                                                 bool compressed) {
     CheckpointFields fields(payload);
@@ -84,7 +84,7 @@ class CheckpointFields {
     if (found == all_.end()) throw std::runtime_error("no field " + name);
     return *found;
   }
-  // Of the checksums of full segments.
+  // Whether the replay compresses its frames.
   bool compressed() const { return compressed_; }
 
  private:

@@ -11,7 +11,7 @@
 namespace stableaa {
 namespace {
 
-// What the next step will make of the environment's views is gone; this keeps them.
+// Observations and frames that were acted on: a step overwrites the environment's views.
 class Before {
  public:
   void Keep(const Environment& environment) {
@@ -25,7 +25,7 @@ class Before {
     }
   }
 
-  // Of environment i.
+  // What environment i showed.
   Observations Row(std::size_t i, std::size_t size) const {
     if (bytes_.empty()) return {.floats = std::span(floats_).subspan(i * size, size)};
     return {.bytes = std::span(bytes_).subspan(i * size, size)};

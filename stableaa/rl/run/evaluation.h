@@ -22,18 +22,32 @@ namespace stableaa {
 
 class Config;
 
+// Keys eval.*.
 struct EvaluationOptions {
-  // Keys eval.*; Describe says what they mean.
+  // Steps of training between two evaluations, 0 to 2^40; 0: none. A run that ends before the first
+  // makes one at its end. Training waits meanwhile, so an evaluation costs the time of its games.
   std::int64_t interval_steps = 10'000;
+
+  // Games per evaluation, 1 to 1e6, each with all its lives. The error of the mean return falls
+  // with the square root.
   std::int64_t episodes = 10;
+
+  // Probability of a random action, 0 to 1. A little keeps greedy agents from being caught in a
+  // loop for a whole game.
   double epsilon = 0.01;
+
+  // Games played side by side, at most, 1 to 256: they share the passes through the network. The
+  // result depends on it: which game gets which random numbers.
   int parallel = 10;
-  std::optional<EnvironmentOptions::Protocol> protocol = {};  // of Atari; none: that of training
+
+  // How Atari is played in evaluations; none: as in training (env.protocol). The actions are always
+  // those of training. Changes nothing elsewhere.
+  std::optional<EnvironmentOptions::Protocol> protocol = {};
 };
 
 void Describe(Config& config, EvaluationOptions& options);
 
-// What has just happened in one environment. Views hold during the call that gets it.
+// What has just happened in one environment. Views are valid during the call that gets them.
 struct EvaluationStep {
   std::int64_t game = 0;  // from 0
   std::int64_t step = 0;  // in this game, from 0

@@ -163,7 +163,7 @@ TEST(Evaluate, StepsTellWhatHappened) {
       EXPECT_TRUE(step.action == 0 || step.action == 1);
     }
     EXPECT_EQ(sum, result.returns[g]);
-    // Of an episode's beginning CartPole's four numbers are within 0.05.
+    // Where an episode begins, CartPole's four numbers are within 0.05.
     for (std::size_t k = 0; k < 4; ++k) EXPECT_LE(std::abs(seen[g][k]), .05F);
   }
 }

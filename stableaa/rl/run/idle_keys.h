@@ -1,5 +1,5 @@
 // Keys that change nothing as the other options are: agent.eta where no weights are computed,
-// env.protocol where no Atari is played. Who sets one expects something else, and is told.
+// env.protocol where no Atari is played. A user who sets one expects an effect, so it is reported.
 #ifndef STABLEAA_RL_RUN_IDLE_KEYS_H_
 #define STABLEAA_RL_RUN_IDLE_KEYS_H_
 
@@ -15,8 +15,8 @@ struct IdleKey {
   std::string reason;  // `agent.mixer = "single"`, `classic/cartpole does not use it`
 };
 
-// Of a run with these options, each key once. The one place that knows; a new key that depends on
-// another belongs into the table there.
+// All of a run with these options, each once. The table in idle_keys.cc is the one place that knows
+// them: a new key that depends on another goes there.
 std::vector<IdleKey> IdleKeys(const RunOptions& options);
 
 // Keys env.* alone. BadInput for an id that does not exist.

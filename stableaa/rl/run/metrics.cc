@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
+#include <string>
 
 #include "stableaa/core/binary_io.h"
 
@@ -52,29 +55,36 @@ std::vector<Scalar> ScalarsOf(const MetricRow& row) {
 }  // namespace
 
 void MetricSums::Save(ByteWriter& out) const {
-  for (const RunningMean& mean : {loss, td_abs, q_mean, episode_return, episode_length}) {
+  const auto save = [&out](const RunningMean& mean) {
     out.F64(mean.sum);
     out.I64(mean.count);
-  }
+  };
+  for (const RunningMean& mean : updates) save(mean);
+  save(episode_return);
+  save(episode_length);
 }
 
 void MetricSums::Load(ByteReader& in, std::int64_t steps) {
-  for (RunningMean* mean : {&loss, &td_abs, &q_mean, &episode_return, &episode_length}) {
-    mean->sum = in.F64();
-    mean->count = in.I64();
-    if (mean->count < 0 || mean->count > steps || !std::isfinite(mean->sum) ||
-        (mean->count == 0 && mean->sum != 0)) {
+  const auto load = [&in, steps](RunningMean& mean) {
+    mean.sum = in.F64();
+    mean.count = in.I64();
+    if (mean.count < 0 || mean.count > steps || !std::isfinite(mean.sum) ||
+        (mean.count == 0 && mean.sum != 0)) {
       throw in.Wrong(
           fmt::format("expected a finite sum of at most {} numbers, found {} as that of {}", steps,
-                      mean->sum, mean->count));
+                      mean.sum, mean.count));
     }
-  }
-  if (td_abs.count != loss.count || q_mean.count != loss.count ||
+  };
+  for (RunningMean& mean : updates) load(mean);
+  load(episode_return);
+  load(episode_length);
+  std::vector<std::int64_t> counts;
+  for (const RunningMean& mean : updates) counts.push_back(mean.count);
+  if (std::ranges::count(counts, counts.front()) != std::ssize(counts) ||
       episode_length.count != episode_return.count) {
     throw in.Wrong(fmt::format(
-        "expected sums over the same updates and the same episodes, found {}, {}, {} "
-        "and {}, {} of them",
-        loss.count, td_abs.count, q_mean.count, episode_return.count, episode_length.count));
+        "expected sums over the same updates and the same episodes, found {} and {}, {} of them",
+        fmt::join(counts, ", "), episode_return.count, episode_length.count));
   }
 }
 

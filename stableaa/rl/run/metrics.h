@@ -7,17 +7,15 @@
 #ifndef STABLEAA_RL_RUN_METRICS_H_
 #define STABLEAA_RL_RUN_METRICS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "stableaa/rl/run/evaluation.h"
+#include "stableaa/rl/run/metric_row.h"
 #include "stableaa/rl/run/run_directory.h"
 #include "stableaa/rl/run/run_log.h"
 #include "stableaa/rl/run/tensorboard_log.h"
-#include "stableaa/rl/value/learner.h"
 
 namespace stableaa {
 
@@ -40,20 +38,17 @@ struct RunningMean {
 
 // What has to be remembered from one row to the next.
 struct MetricSums {
-  RunningMean loss, td_abs, q_mean, episode_return, episode_length;
+  std::vector<RunningMean> updates;  // as Agent::update_metrics names them; the first is the loss
+  RunningMean episode_return, episode_length;
+
+  explicit MetricSums(std::size_t update_metrics) : updates(update_metrics) {}
+
+  std::optional<double> loss() const { return updates.front().Mean(); }
+  void Clear() { *this = MetricSums(updates.size()); }
 
   void Save(ByteWriter& out) const;
   // BadInput for what `steps` steps since the last row cannot have added up to.
   void Load(ByteReader& in, std::int64_t steps);
-};
-
-// One row, in the order of the columns; nothing: an empty cell.
-struct MetricRow {
-  std::vector<std::pair<std::string, std::optional<double>>> cells;
-
-  void Add(const std::string& column, std::optional<double> value) {
-    cells.emplace_back(column, value);
-  }
 };
 
 struct EpisodeRow {

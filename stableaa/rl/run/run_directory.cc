@@ -35,13 +35,13 @@ void RequireUnused(const fs::path& name) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(name, error);
   if (!fs::exists(status)) return;
+  using Reason = UnusableRunPath::Reason;
   if (fs::exists(name / "config.toml", error)) {
-    throw BadInput(fmt::format(
-        "{} holds a run already; choose another --out, or go on with: stableaa train --resume {}",
-        ShownPath(name), ShellWord(name.string())));
+    throw UnusableRunPath(Reason::kHoldsRun, name,
+                          fmt::format("{} holds a run already", ShownPath(name)));
   }
   if (!fs::is_directory(status) || !fs::is_empty(name, error)) {
-    throw BadInput(fmt::format("{} exists already; choose another --out", ShownPath(name)));
+    throw UnusableRunPath(Reason::kExists, name, fmt::format("{} exists already", ShownPath(name)));
   }
 }
 
@@ -50,7 +50,7 @@ void RequireUnused(const fs::path& name) {
 void RequireRegularFiles(const RunDirectory& directory) {
   std::vector<fs::path> files = {directory.config(), directory.path() / "diverged.npz"};
   for (const fs::path& folder : {directory.weights(), directory.checkpoint()}) {
-    std::error_code error;  // a folder that is missing is told of where it is read
+    std::error_code error;  // a missing folder is reported where it is read
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
       files.push_back(entry.path());
     }
@@ -71,7 +71,8 @@ void RequireRegularFiles(const RunDirectory& directory) {
 RunDirectory RunDirectory::Create(const fs::path& path) {
   const fs::path name = NormalPath(path);
   if (name.empty() || !name.has_filename() || name.filename() == "." || name.filename() == "..") {
-    throw BadInput(fmt::format("--out: expected a directory to make, found '{}'", ShownPath(path)));
+    throw UnusableRunPath(UnusableRunPath::Reason::kNoName, path,
+                          fmt::format("expected a directory to make, found '{}'", ShownPath(path)));
   }
   RequireUnused(name);
   if (name.has_parent_path()) MakeDirectories(name.parent_path());

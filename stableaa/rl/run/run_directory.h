@@ -17,16 +17,35 @@
 #define STABLEAA_RL_RUN_RUN_DIRECTORY_H_
 
 #include <filesystem>
+#include <string>
+#include <utility>
 
 #include "stableaa/base/files/descriptor.h"
+#include "stableaa/core/error.h"
 
 namespace stableaa {
+
+// A BadInput: no run can be made there.
+class UnusableRunPath : public Error {
+ public:
+  enum class Reason { kNoName, kExists, kHoldsRun };
+
+  UnusableRunPath(Reason reason, const std::filesystem::path& path, const std::string& message)
+      : Error(Kind::kBadInput, message), reason_(reason), path_(path) {}
+
+  Reason reason() const { return reason_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  Reason reason_;
+  std::filesystem::path path_;
+};
 
 // Owns the directory: while it lives no other process can.
 class RunDirectory {
  public:
-  // A new one, under its temporary name until Publish. BadInput if `path` exists and is not an
-  // empty directory.
+  // A new one, under its temporary name until Publish. UnusableRunPath if `path` exists and is not
+  // an empty directory, or names none.
   static RunDirectory Create(const std::filesystem::path& path);
   // One that exists. BadInput if it holds no run, or something else than regular files where it
   // writes its own; WorkFailed if another process has it.

@@ -63,7 +63,7 @@ void SyncDirectoryOf(const fs::path& path) {
   if (!Succeeds([&] { return ::fsync(directory.get()); }) && errno != EINVAL) throw Refused(path);
 }
 
-// Of `bytes` behind what has the checksum `before`.
+// The checksum of `bytes` behind what has the checksum `before`.
 std::uint32_t ExtendChecksum(std::uint32_t before, std::span<const std::byte> bytes) {
   return static_cast<std::uint32_t>(
       crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));

@@ -49,8 +49,8 @@ class LogRows {
 class RunLog {
  public:
   // Creates the file, or opens it and cuts it to these rows. BadInput, naming the file, if it is
-  // not a regular file or shorter than that: something has been lost. What is in them is Require's
-  // to check.
+  // not a regular file or shorter than that: something has been lost. Require checks what is in
+  // them.
   explicit RunLog(std::filesystem::path path, LogRows rows = {});
 
   // The same BadInput, also for rows that are not those of the file, naming the first; and changes
@@ -62,8 +62,7 @@ class RunLog {
   // did before.
   void Append(std::span<const std::byte> bytes);
   void Append(std::string_view text);
-  // The last thing that is appended, and not one of rows(): who opens the file with them has it no
-  // more.
+  // The last thing that is appended, and not one of rows(): opening the file with them cuts it off.
   void AppendUncounted(std::string_view text);
   void Sync();
 

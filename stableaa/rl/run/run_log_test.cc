@@ -17,6 +17,8 @@
 #include "stableaa/base/files/atomic_file.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::run_log_test {
 
@@ -36,13 +38,6 @@ std::string ReadText(const fs::path& path) { return ReadTextFile(path, 1 << 20);
 
 class RunLogTest : public testing::Test {
  protected:
-  RunLogTest() {
-    std::string pattern = (fs::temp_directory_path() / "stableaa-test-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  ~RunLogTest() override { fs::remove_all(directory_); }
-
   fs::path Path(const std::string& name) const { return directory_ / name; }
 
   void Make(const std::string& name, const std::string& text) const {
@@ -51,21 +46,14 @@ class RunLogTest : public testing::Test {
 
   // What `work` throws, with the test's directory left out.
   std::string MessageOf(Error::Kind kind, const std::function<void()>& work) const {
-    try {
-      work();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << error.what();
-      std::string message = error.what();
-      const std::string prefix = directory_.string() + "/";
-      const std::size_t at = message.find(prefix);
-      if (at != message.npos) message.erase(at, prefix.size());
-      return message;
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
+    std::string message = stableaa::MessageOf(work, kind);
+    const std::string prefix = directory_.path().string() + "/";
+    const std::size_t at = message.find(prefix);
+    if (at != message.npos) message.erase(at, prefix.size());
+    return message;
   }
 
-  fs::path directory_;
+  const TemporaryFolder directory_;
 };
 
 TEST_F(RunLogTest, CreatesAnEmptyFile) {
@@ -286,13 +274,13 @@ TEST_F(RunLogTest, AWriteThatSucceedsInPartLeavesNothing) {
 class RunLogOnSmallDisk : public RunLogTest {
  protected:
   void SetUp() override {
-    if (::mount("none", directory_.c_str(), "tmpfs", 0, "size=64k") != 0) {
+    if (::mount("none", directory_.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
       GTEST_SKIP() << "mounting a small file system takes the rights of root";
     }
     mounted_ = true;
   }
   void TearDown() override {
-    if (mounted_) ::umount2(directory_.c_str(), MNT_DETACH);
+    if (mounted_) ::umount2(directory_.path().c_str(), MNT_DETACH);
   }
 
  private:

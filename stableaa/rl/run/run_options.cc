@@ -112,7 +112,7 @@ void LoadPreset(Config& config, const std::string& env, const std::string& prese
     if (const auto text = FindConfig("families/" + family)) {
       config.LoadText(*text, fmt::format("family {}", family));
     }
-    config.Set(fmt::format("train.env={}", NormalizedId(env)), "--env");
+    config.Set(fmt::format("train.env={}", NormalizedId(env)), "environment");
   }
   if (!preset.empty()) {
     const auto text = FindConfig("presets/" + preset);
@@ -126,7 +126,7 @@ void LoadPreset(Config& config, const std::string& env, const std::string& prese
                                      : suggestion));
     }
     config.LoadText(*text, fmt::format("preset {}", preset));
-    config.Set(fmt::format("train.preset={}", preset), "--preset");
+    config.Set(fmt::format("train.preset={}", preset), fmt::format("preset {}", preset));
   }
 }
 

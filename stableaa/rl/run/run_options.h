@@ -1,6 +1,6 @@
 // All that a training run depends on, in one struct, and where its values come from:
 //
-//   defaults < family of the environment < preset < --config < --set and flags
+//   defaults < family of the environment < preset < the user's file < single keys
 //
 // Families (atari, minatar, classic) and presets (stable-aa, dqn, ...) are the TOML files under
 // configs/, which are compiled into the library.
@@ -24,21 +24,54 @@ namespace stableaa {
 class Config;
 struct ConfigKey;
 
+// Keys train.*, and checkpoint.interval_steps. A "step" is one action of the environment, 4 frames
+// of Atari.
 struct TrainOptions {
-  // Keys train.*; Describe says what they mean.
+  // The environment's id (env/registry.h). Decides which family's defaults LoadPreset takes.
   std::string env = "minatar/breakout";
-  std::string preset = "stable-aa";  // for people; its values are in the other keys
+
+  // The preset that the run began with: a name for reports and directories. Changes nothing by
+  // itself; the preset's values are in the other keys.
+  std::string preset = "stable-aa";
+
+  // Everything random follows from it: initial weights, exploration, batches, the environment and
+  // the evaluations, each from a stream of its own.
   std::uint64_t seed = 1;
+
+  // Length of the whole run, 0 to 2^40. May be raised when a run is resumed.
   std::int64_t steps = 1'000'000;
+
+  // Transitions per update, 1 to 65536. The time of an update grows with it.
   int batch = 32;
+
+  // Steps per update, 1 to 1e6. Most of a run's time goes into updates, so 4 (as Atari has it) is
+  // nearly four times as fast as 1 and learns less from each step.
   std::int64_t update_interval_steps = 1;
+
+  // Batches are drawn so many updates before they are used, 0 to 64, and another thread computes
+  // their targets meanwhile. 0 leaves a second thread with little to do; more than a few makes
+  // batches miss the newest transitions. The result depends on it, but not on the number of
+  // threads.
   int lookahead_updates = 1;
+
+  // Learn from the sign of rewards, as is usual for Atari, where games differ in scale. Returns in
+  // logs and evaluations stay unclipped.
   bool clip_rewards = false;
-  int threads = 0;  // 0: all cores
+
+  // 0 to 1024; 0: all cores. Changes the speed only; may be changed when a run is resumed.
+  int threads = 0;
+
+  // Steps between two rows of metrics.csv, 1 to 2^40; evaluations have rows besides. A row costs
+  // nearly nothing; its means are over the steps since the row before.
   std::int64_t log_interval_steps = 1000;
-  std::int64_t checkpoint_interval_steps = 50'000;  // key checkpoint.interval_steps
+
+  // Key checkpoint.interval_steps: steps between two checkpoints, 1 to 2^40; the end of a run and a
+  // stop make one besides. What a killed run loses, against the time to write the weights, the
+  // optimiser and the replay's new states. Does not change the result.
+  std::int64_t checkpoint_interval_steps = 50'000;
 };
 
+// All of it. Each struct describes its keys, ranges and defaults where it is declared.
 struct RunOptions {
   TrainOptions train;
   AgentOptions agent;
@@ -51,9 +84,10 @@ struct RunOptions {
   // Throws BadInput.
   void Validate() const;
 
-  int threads() const;  // those of train.threads, all cores for 0
+  int threads() const;  // train.threads, or the number of cores for 0
 };
 
+// Binds all keys, with their ranges and help, to the fields.
 void Describe(Config& config, RunOptions& options);
 
 struct Preset {
@@ -67,8 +101,8 @@ std::vector<Preset> Presets();
 // them.
 void LoadPreset(Config& config, const std::string& env, const std::string& preset);
 
-// Every key with its value; ReadRunOptions reads it back to the same. BadInput, naming the file,
-// for what is not such a file.
+// Every key with its value; ReadRunOptions reads it back to the same options. BadInput, naming the
+// file, if it is no such file.
 std::string ToToml(const RunOptions& options);
 RunOptions ReadRunOptions(const std::filesystem::path& config_file);
 

@@ -1,7 +1,6 @@
 #include "stableaa/rl/run/run_options.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +9,6 @@
 #include <functional>
 #include <limits>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -18,6 +16,8 @@
 #include "stableaa/base/machine.h"
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/built_in_configs.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::run_options_test {
 
@@ -33,15 +33,10 @@ RunOptions Loaded(const std::string& env, const std::string& preset,
   return options;
 }
 
-std::string MessageOf(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
+std::string RefusalOf(const std::function<void()>& act) {
+  const std::string message = MessageOf(act);
+  EXPECT_NE(message, "no error");
+  return message;
 }
 
 bool Contains(const std::string& text, const std::string& part) {
@@ -213,37 +208,30 @@ TEST(LoadPreset, ThePresetWinsOverTheFamilyAndLaterSourcesOverBoth) {
   std::set<std::string> origins;
   for (const ConfigKey& key : config.Keys())
     origins.insert(key.origin.substr(0, key.origin.find(':')));
-  EXPECT_EQ(origins, (std::set<std::string>{"--env", "--preset", "--set", "default",
-                                            "family classic", "mine.toml", "preset dqn"}));
+  EXPECT_EQ(origins, (std::set<std::string>{"--set", "default", "environment", "family classic",
+                                            "mine.toml", "preset dqn"}));
 }
 
 TEST(LoadPreset, SuggestsWhatWasProbablyMeant) {
-  EXPECT_TRUE(Contains(MessageOf([] { Loaded("", "stable_aa"); }), "stable-aa"));
-  const std::string message = MessageOf([] { Loaded("", "qqqqqqqqqqqq"); });
+  EXPECT_TRUE(Contains(RefusalOf([] { Loaded("", "stable_aa"); }), "stable-aa"));
+  const std::string message = RefusalOf([] { Loaded("", "qqqqqqqqqqqq"); });
   EXPECT_TRUE(Contains(message, "there is no preset 'qqqqqqqqqqqq'")) << message;
   for (const Preset& preset : Presets()) EXPECT_TRUE(Contains(message, preset.name)) << message;
-  MessageOf([] { Loaded("", "../presets/dqn"); });
-  EXPECT_TRUE(Contains(MessageOf([] { Loaded("minatar/brekout", ""); }), "breakout"));
-  MessageOf([] { Loaded("nonsense", "dqn"); });
+  RefusalOf([] { Loaded("", "../presets/dqn"); });
+  EXPECT_TRUE(Contains(RefusalOf([] { Loaded("minatar/brekout", ""); }), "breakout"));
+  RefusalOf([] { Loaded("nonsense", "dqn"); });
 }
 
 // ---- Files ----
 
 class RunOptionsFile : public testing::Test {
  protected:
-  RunOptionsFile() {
-    std::string name = (fs::temp_directory_path() / "run_options_test.XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    directory_ = name;
-  }
-  ~RunOptionsFile() override { fs::remove_all(directory_); }
-
   RunOptions Read(const std::string& text) const {
     std::ofstream(directory_ / "config.toml") << text;
     return ReadRunOptions(directory_ / "config.toml");
   }
 
-  fs::path directory_;
+  const TemporaryFolder directory_;
 };
 
 // A key=value for every key whose value differs from the present one.
@@ -303,7 +291,7 @@ TEST_F(RunOptionsFile, ReadsBackToTheSame) {
 }
 
 TEST_F(RunOptionsFile, IsRefusedWithItsNameIfItIsNone) {
-  const auto message = [&](const std::string& text) { return MessageOf([&] { Read(text); }); };
+  const auto message = [&](const std::string& text) { return RefusalOf([&] { Read(text); }); };
   EXPECT_TRUE(Contains(message("[train]\nstep = 3\n"), "config.toml:2"));
   EXPECT_TRUE(Contains(message("[train]\nsteps = \n"), "config.toml:2"));
   EXPECT_TRUE(Contains(message("[train]\nsteps = -1\n"), "config.toml:2"));
@@ -318,7 +306,7 @@ TEST(RunOptions, RefusesNonsenseByName) {
   const auto refused = [](const std::string& key, const std::function<void(RunOptions&)>& change) {
     RunOptions options;
     change(options);
-    EXPECT_TRUE(Contains(MessageOf([&] { options.Validate(); }), key)) << key;
+    EXPECT_TRUE(Contains(RefusalOf([&] { options.Validate(); }), key)) << key;
   };
   refused("network.hidden", [](RunOptions& o) { o.agent.hidden = {}; });
   refused("network.hidden", [](RunOptions& o) { o.agent.hidden = {0.5}; });

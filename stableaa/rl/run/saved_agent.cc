@@ -34,9 +34,9 @@ fs::path WeightsOfRun(const SavedAgentSource& source) {
   fs::path best = source.path / "weights" / "best.safetensors";
   if (source.weights == Weights::kBest) {
     if (Exists(best)) return best;
-    throw BadInput(
-        fmt::format("{}: there are no best weights, since there has been no evaluation yet; "
-                    "--weights latest takes the newest",
+    throw IncompleteSource(
+        IncompleteSource::Lack::kBestWeights,
+        fmt::format("{}: there are no best weights, since there has been no evaluation yet",
                     source.path.string()));
   }
   if (Exists(latest)) return latest;
@@ -56,15 +56,15 @@ fs::path FindWeights(const SavedAgentSource& source) {
   return WeightsOfRun(source);
 }
 
-// Of a file of weights: as asked for, or as `train` has noted there.
+// For a file of weights: as asked for, or as training has noted there.
 std::string EnvironmentOfFile(const SavedAgentSource& source, const WeightsMetadata& metadata) {
   if (source.env) return *source.env;
   if (const auto noted = metadata.find("stableaa.env"); noted != metadata.end()) {
     return noted->second;
   }
-  throw BadInput(fmt::format(
-      "{}: these weights do not tell their environment: give --env, such as minatar/breakout",
-      source.path.string()));
+  throw IncompleteSource(
+      IncompleteSource::Lack::kEnvironment,
+      fmt::format("{}: these weights do not tell their environment", source.path.string()));
 }
 
 // What only the files name, and not the caller.
@@ -76,15 +76,6 @@ ForeignCode CodeOfFiles(const SavedAgentSource& source, const RunOptions& option
     if (key.key == "env.python" && key.origin != "default") code.python.reset();
   }
   return code;
-}
-
-std::string HowToTrust(const ForeignCode& code, const RunOptions& options) {
-  std::vector<std::string> named;
-  if (code.module) named.push_back(fmt::format("--env {}", ShellWord(options.train.env)));
-  if (code.python) {
-    named.push_back(fmt::format("--set {}", ShellWord("env.python=" + *code.python)));
-  }
-  return fmt::format("to run it, add --trust, or name it yourself: {}", fmt::join(named, " "));
 }
 
 RunOptions FindOptions(const SavedAgentSource& source, const WeightsMetadata& metadata) {
@@ -106,8 +97,7 @@ RunOptions FindOptions(const SavedAgentSource& source, const WeightsMetadata& me
   }
   options.Validate();
   if (const ForeignCode code = CodeOfFiles(source, options, config); !source.trust) {
-    RefuseForeignCode(code, is_run ? source.path / "config.toml" : source.path,
-                      HowToTrust(code, options));
+    RefuseForeignCode(code, is_run ? source.path / "config.toml" : source.path, options.train.env);
   }
   return options;
 }
@@ -139,6 +129,13 @@ SavedAgent::SavedAgent(const SavedAgentSource& source)
       weights_kind_(IsDirectory(source.path) ? weights_file_.stem().string() : ""),
       weights_(ReadWeights(weights_file_)),
       options_(FindOptions(source, weights_.metadata)) {}
+
+WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step) {
+  return {{"stableaa.env", options.train.env},
+          {"stableaa.preset", options.train.preset},
+          {"stableaa.seed", std::to_string(options.train.seed)},
+          {"stableaa.step", std::to_string(step)}};
+}
 
 std::optional<std::int64_t> SavedAgent::weights_step() const {
   const auto noted = weights_.metadata.find("stableaa.step");

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "stableaa/core/error.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/nn/safetensors.h"
 #include "stableaa/rl/run/run_options.h"
@@ -31,6 +32,9 @@ namespace stableaa {
 // actions, and with them the network's outputs, stay what they were.
 EnvironmentOptions EvaluationEnvironment(const RunOptions& options);
 
+// What the files of a run's weights note beside them: env, preset and seed of the run, and `step`.
+WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step);
+
 struct SavedAgentSource {
   enum class Weights { kLatest, kBest };
 
@@ -41,17 +45,35 @@ struct SavedAgentSource {
   bool trust = false;  // run the Python module and the interpreter that the files name
 };
 
+// A BadInput: the source lacks what it is asked for.
+class IncompleteSource : public Error {
+ public:
+  enum class Lack {
+    kBestWeights,  // there has been no evaluation
+    kEnvironment,  // of a file of weights that does not note it
+  };
+
+  IncompleteSource(Lack lack, const std::string& message)
+      : Error(Kind::kBadInput, message), lack_(lack) {}
+
+  Lack lack() const { return lack_; }
+
+ private:
+  Lack lack_;
+};
+
 class SavedAgent {
  public:
   // BadInput: no run there, weights that are missing or damaged, an environment that does not exist
-  // or is not given, a setting that is wrong, Python code that is not trusted.
+  // or is not given (IncompleteSource), a setting that is wrong, Python code that is not trusted
+  // (UntrustedCode).
   explicit SavedAgent(const SavedAgentSource& source);
 
-  // Of the run, with the settings; of a file the defaults of the environment's family.
+  // The run's, or for a file alone the defaults of the environment's family; with the settings.
   const RunOptions& options() const { return options_; }
   const std::filesystem::path& weights_file() const { return weights_file_; }
-  // For people: "runs/a/weights/latest.safetensors (latest, step 20000)"; of a file alone "(step
-  // 20000)", and of one that does not tell its step the path only.
+  // For people: "runs/a/weights/latest.safetensors (latest, step 20000)"; for a file alone "(step
+  // 20000)", and only the path if it does not tell its step.
   std::string WeightsText() const;
   // The step of training that the weights are of, if they tell.
   std::optional<std::int64_t> weights_step() const;

@@ -14,6 +14,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/rl/replay/crc32c.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::tensorboard_log_test {
 
@@ -93,14 +94,6 @@ std::string ScalarField(const std::string& tag, float value) {
 
 class TensorboardLogTest : public testing::Test {
  protected:
-  TensorboardLogTest() {
-    std::string pattern = (fs::temp_directory_path() / "stableaa-test-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    path_ = directory_ / "events.out.tfevents.1.stableaa";
-  }
-  ~TensorboardLogTest() override { fs::remove_all(directory_); }
-
   // The messages of the file's records; lengths and checksums are checked.
   std::vector<std::string> Messages() const {
     const std::string text = ReadTextFile(path_, 1 << 20);
@@ -118,8 +111,8 @@ class TensorboardLogTest : public testing::Test {
     return messages;
   }
 
-  fs::path directory_;
-  fs::path path_;
+  const TemporaryFolder directory_;
+  const fs::path path_ = directory_ / "events.out.tfevents.1.stableaa";
 };
 
 TEST_F(TensorboardLogTest, BeginsWithTheVersionAndTheTimeOfTheFile) {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #include <cstring>
@@ -14,6 +13,8 @@
 
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::trace_test {
 
@@ -60,18 +61,11 @@ std::map<std::string, Array> ReadArchive(const fs::path& path) {
 
 class TraceTest : public ::testing::Test {
  protected:
-  TraceTest() {
-    std::string pattern = (fs::temp_directory_path() / "trace_test.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    folder_ = pattern;
-  }
-  ~TraceTest() override { fs::remove_all(folder_); }
-
   std::size_t Files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_.path()), {}));
   }
 
-  fs::path folder_;
+  const TemporaryFolder folder_;
 };
 
 constexpr int kEnvs = 3;
@@ -215,7 +209,7 @@ TEST_F(TraceTest, WithoutFinishNothingIsLeft) {
 TEST_F(TraceTest, APathThatCannotBeWrittenIsAnErrorBeforeAnyWork) {
   const EnvironmentSpec spec = Spec(Space::Floats({4}, {0}, {1}));
   EXPECT_THROW(EvaluationTrace(folder_ / "no/such/t.npz", spec, 1), Error);
-  EXPECT_THROW(EvaluationTrace(folder_, spec, 1), Error);
+  EXPECT_THROW(EvaluationTrace(folder_.path(), spec, 1), Error);
 }
 
 TEST_F(TraceTest, AFullDiskIsToldWithThePath) {
@@ -228,12 +222,9 @@ TEST_F(TraceTest, AFullDiskIsToldWithThePath) {
   {
     EvaluationTrace trace(folder_ / "t.npz", Spec(space), kEnvs);
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-    try {
-      AddInterleaved(trace, std::vector<std::int64_t>(kGames, 50), space);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed);
-      message = error.what();
-    }
+    message =
+        MessageOf([&] { AddInterleaved(trace, std::vector<std::int64_t>(kGames, 50), space); },
+                  Error::Kind::kWorkFailed);
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &former), 0);
   }
   ::signal(SIGXFSZ, handler);

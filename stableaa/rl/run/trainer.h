@@ -1,20 +1,22 @@
-// Training: environment, replay and learner in one loop, and all that makes a run of it: logs,
+// Training: an environment and an agent in one loop, and all that makes a run of it: logs,
 // evaluations, checkpoints.
 //
 //   const auto trainer = Trainer::Start("runs/a", options);   // or Trainer::Resume("runs/a")
 //   trainer->Run();
+//
+// The environment is the one that options.train.env names, one of the library's or one that the
+// program has registered (env/registry.h).
 //
 // A run is a function of its options: the same ones give the same bytes in metrics.csv,
 // episodes.csv (wall_ columns aside) and the weights, on the same kind of processor, whatever the
 // number of threads and however often the run was stopped, killed and resumed.
 //
 // A step: choose an action, send it to the environment, do an update if one is due while the
-// environment works, receive and remember what came of it. An update in step t so learns from the
+// environment works, receive and remember what came of it. So an update in step t learns from the
 // steps before t.
 #ifndef STABLEAA_RL_RUN_TRAINER_H_
 #define STABLEAA_RL_RUN_TRAINER_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -22,17 +24,16 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "stableaa/core/random.h"
 #include "stableaa/env/environment.h"
-#include "stableaa/nn/safetensors.h"
-#include "stableaa/rl/replay/replay.h"
-#include "stableaa/rl/run/evaluation.h"
-#include "stableaa/rl/run/metrics.h"
+#include "stableaa/nn/plan.h"
+#include "stableaa/rl/agent.h"
+#include "stableaa/rl/run/evaluator.h"
+#include "stableaa/rl/run/metrics_recorder.h"
 #include "stableaa/rl/run/run_directory.h"
 #include "stableaa/rl/run/run_options.h"
-#include "stableaa/rl/value/actor.h"
-#include "stableaa/rl/value/learner.h"
 
 namespace stableaa {
 
@@ -47,7 +48,7 @@ struct ResumeChanges {
   bool trust = false;
 };
 
-// Seconds that parts of the loop took, all steps of Run together.
+// Seconds that the parts of the loop took, over all steps of this trainer.
 struct TrainTimes {
   double environment = 0;
   double acting = 0;
@@ -59,11 +60,11 @@ struct TrainTimes {
   double total = 0;
 };
 
-// For who watches. Called after every step; must be cheap.
+// How far a run is, for people.
 struct TrainProgress {
   std::int64_t step = 0;
   std::optional<double> episode_return = {};  // mean over the last episodes
-  std::optional<double> loss = {};            // of the last row
+  std::optional<double> loss = {};            // of the last row of metrics.csv
   std::optional<double> eval_return = {};     // of the last evaluation
 };
 
@@ -72,11 +73,12 @@ struct RunHooks {
   std::function<bool()> stop = {};
   // Ends the run at the first evaluation whose mean return is at least this.
   std::optional<double> enough_return = {};
+  // Called after every step; must be cheap.
   std::function<void(const TrainProgress&)> progress = {};
 };
 
-// BadInput for what no run could start with: options that make no sense, continuous actions, a
-// network that does not fit. Environments in Python are not asked: they may be missing here.
+// BadInput for what no run could start with: options that make no sense, an agent or a network that
+// does not fit the environment. Environments in Python are not asked: they may be missing here.
 void CheckTrainable(const RunOptions& options);
 
 class Trainer {
@@ -95,25 +97,25 @@ class Trainer {
 
   ~Trainer();
 
-  // For who changes checkpoints and wants many of them read: what Resume does with the payload of
-  // state.bin, for a trainer of the same run, whatever it has done before. False, and nothing
-  // changed, if it is of the end. After an error no file has changed, and the trainer can only load
-  // another one.
+  // What Resume does, with the payload of a state.bin of the same run, whatever this trainer has
+  // done before: for tests that read many checkpoints. False, and nothing changed, if it is of the
+  // end. After an error no file has changed, and the trainer can only load another one.
   bool Load(std::span<const std::byte> payload);
 
   // To the end, or until `stop`; with a checkpoint in both cases. True: to the end, be it the last
   // step or a return that is enough. A run whose last step comes before its first evaluation makes
-  // one there. Throws
-  // WorkFailed if training diverges (after writing diverged.npz into the directory), the disk is
-  // full, or a worker of the environment dies; the last checkpoint stays then.
+  // one there. Throws WorkFailed if training diverges (after writing diverged.npz into the
+  // directory), the disk is full, or a worker of the environment dies; the last checkpoint stays
+  // then.
   bool Run(const RunHooks& hooks = {});
 
   std::int64_t step() const { return step_; }
-  // Of all evaluations, also that of the end; -infinity before the first.
-  double best_return() const { return std::max(best_return_, end_return_); }
+  // The largest of all evaluations, that of the end included; -infinity before the first.
+  double best_return() const { return evaluator_.best_return_with_end(); }
   const RunOptions& options() const { return options_; }
-  const Plan& plan() const { return *plan_; }
-  const TrainTimes& times() const { return times_; }
+  // The network that acts.
+  const Plan& plan() const { return agent_->weights().plan(); }
+  TrainTimes times() const;
   const std::filesystem::path& directory() const { return directory_.path(); }
 
  private:
@@ -124,20 +126,15 @@ class Trainer {
   void Begin();
   void Step();
   void Learn(std::int64_t step);
-  [[noreturn]] void EndDiverged(std::int64_t step, const std::string& why) const;
-  void RequireFiniteWeights() const;
-  void Remember(std::int32_t action);
-  bool Evaluate(const RunHooks& hooks);
+  void Remember();
   bool EvaluateIfDue(const RunHooks& hooks);
-  void KeepEndEvaluation(const RunHooks& hooks);
-  std::filesystem::path BestWeights() const;
+  bool EvaluateEnd(const RunHooks& hooks);
   void LogIfDue();
-  MetricRow Row();
-  WeightsMetadata Metadata() const;
+  MetricsRecorder::Moment Now() const;
+  void RequireFiniteWeights() const;
+  [[noreturn]] void EndDiverged(std::int64_t step, const std::string& why) const;
   void Checkpoint();
   RunLogs::Rows LoadCheckpoint(ByteReader& in, const CheckpointHead& head);
-  void LoadProgress(ByteReader& in, const RunLogs::Rows& logged);
-  void CheckLoaded(const ByteReader& in);
   void OpenLogs(const RunLogs::Rows& logged);
   void ReportProgress(const RunHooks& hooks) const;
 
@@ -145,36 +142,15 @@ class Trainer {
   RunOptions options_;
   const std::uint32_t fingerprint_;
   std::unique_ptr<Environment> environment_;
-  const ObservationLayout layout_;
-  const std::shared_ptr<const Plan> plan_;
-  Replay replay_;
-  Learner learner_;
-  Actor actor_;
+  std::unique_ptr<Agent> agent_;
   RandomStream exploration_random_;
-  std::unique_ptr<RunLogs> logs_;
+  MetricsRecorder recorder_;
+  Evaluator evaluator_;
 
   std::int64_t step_ = 0;
-  std::int64_t episodes_ = 0;
-  double episode_return_ = 0;
-  std::int64_t episode_length_ = 0;
-  MetricSums sums_;
-  std::int64_t evaluated_step_ = 0, logged_step_ = 0, checkpoint_step_ = -1;  // -1: none of now
-  std::optional<EvaluationResult> evaluation_;                                // of this step
-  double best_return_;  // of all evaluations but that of the end
-  double end_return_;
-  double wall_seconds_before_ = 0;  // of former parts of the run
-
-  // For who watches; of no consequence.
-  double recent_return_ = 0;
-  std::int64_t recent_episodes_ = 0;
-  std::optional<double> last_loss_, last_eval_;
-
-  std::unique_ptr<Environment> evaluation_environment_;  // made when first needed
-  std::unique_ptr<Actor> evaluation_actor_;
-  std::vector<std::uint8_t> encoded_;
-  TrainTimes times_;
-  std::int64_t rated_step_ = 0;  // for wall_steps_per_second
-  double rated_seconds_ = 0;
+  std::int64_t checkpoint_step_ = -1;  // -1: something has happened since
+  double wall_seconds_before_ = 0;     // of former parts of the run
+  TrainTimes times_;                   // without the agent's
 };
 
 }  // namespace stableaa

@@ -13,32 +13,24 @@
 #include <string>
 #include <vector>
 
-#include "stableaa/base/config/config.h"
 #include "stableaa/base/files/atomic_file.h"
 #include "stableaa/base/terminal/log.h"
+#include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
+#include "stableaa/env/registry.h"
 #include "stableaa/rl/run/checkpoint_head.h"
 #include "stableaa/rl/run/run_results_test.h"
+#include "stableaa/rl/run/saved_agent.h"
+#include "stableaa/rl/run/small_run_test.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::trainer_test {
 
 namespace fs = std::filesystem;
 
 RunOptions Options(const std::string& preset, const std::vector<std::string>& assignments) {
-  RunOptions options;
-  Config config;
-  Describe(config, options);
-  LoadPreset(config, "classic/cartpole", preset);
-  for (const std::string assignment :
-       {"train.steps=240", "train.threads=1", "train.batch=4", "train.log_interval_steps=30",
-        "replay.start=40", "agent.target_interval_updates=20", "agent.weights.batch=32",
-        "eval.interval_steps=80", "eval.episodes=2", "checkpoint.interval_steps=60",
-        "network.hidden=[8]", "exploration.epsilon_steps=100", "env.max_episode_steps=30"}) {
-    config.Set(assignment);
-  }
-  for (const std::string& assignment : assignments) config.Set(assignment);
-  return options;
+  return SmallRunOptions("classic/cartpole", preset, assignments);
 }
 
 struct Variant {
@@ -204,18 +196,54 @@ TEST_F(TrainerTest, AnEvaluationStoppedInTheLastStepIsMadeOnResume) {
 
 TEST_F(TrainerTest, MistakesMakeNothing) {
   const auto expect = [&](const std::vector<std::string>& assignments, Error::Kind kind) {
-    try {
-      Trainer::Start(folder_ / "run", Options("stable-aa", assignments));
-      ADD_FAILURE() << fmt::format("{}", fmt::join(assignments, " "));
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << error.what();
-    }
+    const auto start = [&] { Trainer::Start(folder_ / "run", Options("stable-aa", assignments)); };
+    EXPECT_NE(MessageOf(start, kind), "no error") << fmt::format("{}", fmt::join(assignments, " "));
     EXPECT_TRUE(fs::is_empty(folder_.path()));
   };
   expect({"train.env=classic/pendulum"}, Error::Kind::kBadInput);
   expect({"train.env=classic/none"}, Error::Kind::kBadInput);
   expect({"replay.size=3", "agent.n_step=3"}, Error::Kind::kBadInput);
   expect({"replay.size=1000000000000"}, Error::Kind::kWorkFailed);
+}
+
+// Pays for the action that the lamp asks for.
+class Lamp : public Simulation {
+ public:
+  void Reset(RandomStream& random) override { lit_ = random.Bernoulli(0.5); }
+  Outcome Step(Action action, RandomStream& random) override {
+    const bool right = (action.index == 1) == lit_;
+    lit_ = random.Bernoulli(0.5);
+    return {.reward = right ? 1.0 : 0.0};
+  }
+  void Observe(Observation out) const override { out.floats[0] = lit_ ? 1 : -1; }
+  void Save(ByteWriter& out) const override { out.Bool(lit_); }
+  void Load(ByteReader& in) override { lit_ = in.Bool(); }
+
+ private:
+  bool lit_ = false;
+};
+
+TEST_F(TrainerTest, TrainsOnWhatTheProgramHasRegistered) {
+  RegisterEnvironment({.id = "test/lamp",
+                       .observation = Space::Floats({1}, {-1}, {1}),
+                       .action = Space::Discrete(2),
+                       .max_episode_steps = 20},
+                      [] { return std::make_unique<Lamp>(); });
+  const RunOptions options = SmallRunOptions(
+      "Test/Lamp", "dqn",
+      {"train.steps=1000", "optimizer.learning_rate=0.01", "env.max_episode_steps=0"});
+  EXPECT_NO_THROW(CheckTrainable(options));
+  const fs::path straight = Straight(options), run = folder_ / "run";
+  {
+    const std::unique_ptr<Trainer> trainer = Trainer::Start(run, options);
+    RunTo(*trainer, 333);
+  }
+  const std::unique_ptr<Trainer> trainer = Trainer::Resume(run);
+  ASSERT_TRUE(trainer);
+  EXPECT_TRUE(trainer->Run());
+  ExpectSameResults(run, straight);
+  EXPECT_GT(trainer->best_return(), 18) << "of 20";
+  EXPECT_EQ(SavedAgent({.path = run}).options().train.env, "test/lamp");
 }
 
 // A checksum guards against accidents; what has a right one and is nonsense must not do harm

@@ -6,7 +6,6 @@
 
 #include "stableaa/base/files/directories.h"
 #include "stableaa/base/text/plain_text.h"
-#include "stableaa/core/error.h"
 #include "stableaa/env/registry.h"
 
 namespace stableaa {
@@ -24,15 +23,16 @@ ForeignCode ForeignCodeOf(const RunOptions& options) {
 }
 
 void RefuseForeignCode(const ForeignCode& code, const std::filesystem::path& file,
-                       const std::string& remedy) {
+                       const std::string& env) {
   std::vector<std::string> named;
   if (code.module) named.push_back(fmt::format("the Python module '{}'", Shorten(*code.module)));
   if (code.python) {
     named.push_back(fmt::format("the interpreter '{}' (env.python)", Shorten(*code.python, 200)));
   }
   if (named.empty()) return;
-  throw BadInput(fmt::format("{} names {}, whose code is not run because a file says so; {}",
-                             ShownPath(file), fmt::join(named, " and "), remedy));
+  throw UntrustedCode(fmt::format("{} names {}, whose code is not run because a file says so",
+                                  ShownPath(file), fmt::join(named, " and ")),
+                      code, env);
 }
 
 }  // namespace stableaa

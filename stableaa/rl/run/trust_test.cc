@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "stableaa/core/error.h"
+#include "stableaa/env/registry.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::trust_test {
 
@@ -34,23 +35,31 @@ TEST(ForeignCode, IsAnInterpreterOtherThanTheDefault) {
   EXPECT_FALSE(ForeignCodeOf(Playing("minatar/breakout", "/tmp/python3")).any());
 }
 
-TEST(ForeignCode, IsRefusedByNameWithARemedy) {
-  const auto refusal = [](const RunOptions& options) -> std::string {
-    try {
-      RefuseForeignCode(ForeignCodeOf(options), "runs/a/config.toml", "add --trust");
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
-      return error.what();
-    }
-    return "";
+TEST(ForeignCode, IsRefusedByName) {
+  const auto refusal = [](const RunOptions& options) {
+    return MessageOf([&options] {
+      RefuseForeignCode(ForeignCodeOf(options), "runs/a/config.toml", options.train.env);
+    });
   };
   EXPECT_EQ(refusal(Playing("gymnasium/my_envs:Maze-v0")),
             "runs/a/config.toml names the Python module 'my_envs', whose code is not run because a "
-            "file says so; add --trust");
+            "file says so");
   EXPECT_EQ(refusal(Playing("gymnasium/my_envs:Maze-v0", "./py\n")),
             "runs/a/config.toml names the Python module 'my_envs' and the interpreter './py\\n' "
-            "(env.python), whose code is not run because a file says so; add --trust");
-  EXPECT_EQ(refusal(Playing("gymnasium/CartPole-v1")), "");
+            "(env.python), whose code is not run because a file says so");
+  EXPECT_EQ(refusal(Playing("gymnasium/CartPole-v1")), "no error");
+}
+
+TEST(ForeignCode, RefusalsCarryWhatARemedyNeeds) {
+  const RunOptions options = Playing("gymnasium/my_envs:Maze-v0", "/tmp/python3");
+  try {
+    RefuseForeignCode(ForeignCodeOf(options), "runs/a/config.toml", options.train.env);
+    FAIL();
+  } catch (const UntrustedCode& refusal) {
+    EXPECT_EQ(refusal.code().module, "my_envs");
+    EXPECT_EQ(refusal.code().python, "/tmp/python3");
+    EXPECT_EQ(refusal.env(), "gymnasium/my_envs:Maze-v0");
+  }
 }
 
 }  // namespace stableaa::trust_test

@@ -206,7 +206,7 @@ std::vector<std::string> ValueLines(const EnvironmentSpec& spec, const Evaluatio
   for (std::size_t a = 0; a < step.values.size(); ++a) {
     const bool chosen = static_cast<std::size_t>(step.action) == a;
     const std::string value = ShortValue(static_cast<double>(step.values[a]));
-    // Of a constant width, so that nothing moves but the numbers.
+    // A constant width, so that only the numbers move.
     const std::string entry = fmt::format("{}{} {:>6}{}", chosen ? '[' : ' ', ShortName(spec, a),
                                           value, chosen ? ']' : ' ');
     if (lines.back().size() + entry.size() > kLineLetters) lines.emplace_back();

@@ -18,15 +18,22 @@ class RandomStream;
 
 enum class PolicyKind {
   kGreedy,
-  kMaxEntropy,  // of mellowmax, softmax(rho q) (bellman/policy.h)
+  kMaxEntropy,  // mellowmax's policy, softmax(rho q) (bellman/policy.h)
   kSoftmax,     // softmax(omega q)
 };
 
+// Keys exploration.*.
 struct ExplorationOptions {
-  // Keys exploration.*; Describe says what they mean.
+  // How actions are chosen where they are not random. kMaxEntropy and kSoftmax take agent.omega.
   PolicyKind policy = PolicyKind::kGreedy;
+
+  // Probability of a random action in the first step, 0 to 1.
   double epsilon_start = 1;
+
+  // The same from step epsilon_steps on.
   double epsilon_end = 0.1;
+
+  // Steps over which that probability goes linearly from start to end, 0 to 2^40.
   std::int64_t epsilon_steps = 100'000;
 
   // The probability of a random action in step `step` of training, counted from 0: linear from
@@ -42,19 +49,19 @@ class Actor {
   Actor(std::shared_ptr<const Plan> plan, const ObservationLayout& layout, PolicyKind policy,
         double omega, int num_envs, int threads = 1);
 
-  // One action per environment: with probability epsilon any of them, equally likely, else by the
-  // policy; ties of the greedy one go to the first. Takes one word from `random` per environment
-  // and one more for each that chooses at random, environment by environment; then, if the policy
-  // itself is random (kMaxEntropy, kSoftmax), one for each of the others, whose place among the
-  // cumulative probabilities is the action. Where every environment acts at random the network is
-  // not asked. Throws WorkFailed if a value that it needs is not finite. Valid until the next call.
+  // One action per environment: a uniformly random one with probability epsilon, else the policy's;
+  // kGreedy takes the first of equal values. Valid until the next call. Throws WorkFailed if a
+  // value that it needs is not finite.
+  // Draws from `random`, environment by environment, one word for each and one more for each that
+  // acts at random; then, for kMaxEntropy and kSoftmax, one for each of the others, whose place
+  // among the cumulative probabilities is the action. The network is not run if all act at random.
   std::span<const std::int32_t> Act(const Parameters& parameters, const Observations& observations,
                                     double epsilon, RandomStream& random);
 
   // The values of the actions, num_envs × actions. Valid until the next call.
   std::span<const float> Values(const Parameters& parameters, const Observations& observations);
 
-  // The same as Act for values that are known.
+  // Act, with values that the caller already has.
   std::span<const std::int32_t> Choose(std::span<const float> values, double epsilon,
                                        RandomStream& random);
 

@@ -11,8 +11,21 @@ namespace {
 constexpr int kUpdateSample = 128;  // the paper's
 constexpr int kSyncSample = 1024;
 
-// Without a penalty, directions that only the noise of the sample tells apart are left out.
+// Without a penalty, directions that differ only by the noise of the sample are dropped.
 constexpr double kVanillaRankTolerance = 1e-6;
+
+BackupKind OperatorOf(AgentBackup backup) {
+  switch (backup) {
+    case AgentBackup::kMellowmax:
+      return BackupKind::kMellowmax;
+    case AgentBackup::kBoltzmann:
+      return BackupKind::kBoltzmann;
+    case AgentBackup::kDynamicBoltzmann:
+      return BackupKind::kDynamicBoltzmann;
+    default:
+      return BackupKind::kMax;
+  }
+}
 
 NetworkSpec OwnNetwork(const std::string& layers, const InputSpec& input, int actions,
                        bool dueling) {
@@ -35,6 +48,10 @@ NetworkSpec OwnNetwork(const std::string& layers, const InputSpec& input, int ac
 int AgentOptions::weights_batch() const {
   if (weights.batch > 0) return weights.batch;
   return weights.refresh == WeightRefresh::kUpdate ? kUpdateSample : kSyncSample;
+}
+
+Backup AgentOptions::BackupAt(std::int64_t time) const {
+  return Backup{OperatorOf(backup), omega}.At(time);
 }
 
 WeightOptions AgentOptions::WeightsFor(double eta_value) const {
@@ -151,7 +168,8 @@ NetworkSpec AgentNetwork(const AgentOptions& options, const InputSpec& input, in
         {.inputs = input.shape.size(), .hidden = hidden, .actions = actions, .dueling = dueling});
   }
   const Shape& shape = input.shape;
-  const bool is_large = shape.height >= 36 && shape.width >= 36;  // the least that Nature's fits
+  // Nature's layers need 36×36.
+  const bool is_large = shape.height >= 36 && shape.width >= 36;
   NetworkSpec spec =
       is_large ? NatureSpec({.frames = shape.channels, .actions = actions, .dueling = dueling})
                : MinatarSpec({.channels = shape.channels, .actions = actions, .dueling = dueling});

@@ -41,36 +41,94 @@ enum class WeightRefresh {
 
 enum class EtaChoice { kFixed, kAuto };
 
-enum class WindowRestart { kNever, kInterval, kGrowth };
+enum class WindowRestart {
+  kNever,
+  kInterval,  // after so many updates
+  kGrowth,    // when the residual grows
+};
 
+// How the mixing weights of anderson, raa and stable are computed; keys agent.weights.*.
 struct MixingOptions {
-  // Keys agent.weights.*; Describe says what they mean.
+  // When. kUpdate is the paper's Algorithm 1. kSync costs far less: one large sample per shift of
+  // the target networks.
   WeightRefresh refresh = WeightRefresh::kSync;
-  int batch = 0;  // 0: 128 for kUpdate, 1024 for kSync
+
+  // Transitions in the sample, 1 to 65536; 0: 128 for kUpdate, 1024 for kSync. A larger one gives
+  // less noisy weights, and each target network has to evaluate its states.
+  int batch = 0;
+
+  // kFixed: AgentOptions::eta. kAuto: of 1e-6, 1e-5, …, 10 the one whose weights, fitted on half of
+  // the sample, leave the smallest residual on the other half. anderson has no eta.
   EtaChoice eta = EtaChoice::kFixed;
+
+  // Use the newest target network alone where weights fitted on half of the sample do not lower
+  // the residual on the other half.
   bool safeguard = false;
 };
 
+// Keys agent.*, and network.* for the last two.
 struct AgentOptions {
-  // Keys agent.*; Describe says what they mean.
+  // Head of the network. kDueling: Q = V + A − mean A (Wang et al. 2016).
   HeadKind head = HeadKind::kPlain;
+
+  // How the values of the next state's actions become one value.
   AgentBackup backup = AgentBackup::kMax;
+
+  // How the target networks become one target.
   MixerKind mixer = MixerKind::kSingle;
+
+  // Inverse temperature of mellowmax and boltzmann, and of the policies max-entropy and softmax,
+  // 0 to 1e6, in 1/reward. Larger is closer to max, and less smooth. dynamic-boltzmann: c of c t²,
+  // t the number of the present target network.
   double omega = 5;
-  int targets = 5;       // m
-  double damping = 0.1;  // β, the weight of Q and not of the map
+
+  // m, the target networks that every mixer but kSingle looks at, 1 to 64; fewer until so many
+  // exist. Each takes the memory of a network and of its values (replay.size × actions floats).
+  int targets = 5;
+
+  // β, the share of the mixed Q itself in the target, the rest being the mixed backups; 0 to 1,
+  // 0: backups only. For kAnderson, kRaa and kStable.
+  double damping = 0.1;
+
+  // Strength of the penalty on the mixing weights of kRaa and kStable, 0 to 1e6. Larger keeps the
+  // weights smaller and the acceleration weaker.
   double eta = 0.1;
+
+  // Discount factor per step, in [0, 1).
   double discount = 0.99;
+
+  // Steps whose rewards are summed before the target bootstraps, 1 to 1000.
   int n_step = 1;
-  std::int64_t target_interval_updates = 1000;  // M
+
+  // M: after so many updates the oldest target network goes and a copy of the online network comes.
+  // 1 to 2^40.
+  std::int64_t target_interval_updates = 1000;
+
   MixingOptions weights;
+
+  // When all target networks but the newest are forgotten.
   WindowRestart restart = WindowRestart::kNever;
+
+  // For kInterval: updates between two restarts, 1 to 2^40; they happen at the next shift.
   std::int64_t restart_interval_updates = 100'000;
+
+  // For kGrowth: restart when the newest network's residual exceeds the smallest since the last
+  // restart by this factor, above 1, at most 1e6.
   double restart_growth = 2;
+
+  // Loss of the difference between Q and target.
   LossKind loss = LossKind::kSquared;
+
+  // Where the Huber loss turns from square to line, above 0, at most 1e6, in units of reward.
   double huber_delta = 1;
-  std::vector<double> hidden = {128, 128};  // key network.hidden; of vectors' networks
-  std::string layers = {};                  // key network.layers; empty: the usual ones
+
+  // network.hidden: units of each hidden layer, whole numbers of 1 to 65536, at least one layer.
+  // Only for observations that are vectors.
+  std::vector<double> hidden = {128, 128};
+
+  // network.layers: the layers before the head, as docs/networks.md writes them; empty: the usual
+  // ones for the observations (AgentNetwork).
+  std::string layers = {};
 
   // Throws BadInput.
   void Validate() const;
@@ -81,7 +139,15 @@ struct AgentOptions {
   bool mixes() const { return mixer != MixerKind::kSingle && mixer != MixerKind::kAverage; }
   // β of the targets: 0 unless the mixer mixes.
   double beta() const { return mixes() ? damping : 0; }
+  // Whether targets need the values of s, and not only those of s'.
+  bool targets_need_states() const { return beta() != 0; }
+  // Whether mixing weights are computed then.
+  bool FitsAt(WeightRefresh refresh) const { return mixes() && weights.refresh == refresh; }
+  // Transitions that mixing weights are computed from.
   int weights_batch() const;
+  // The operator of the backup while the target networks have shifted `time` - 1 times; that of
+  // kDouble is max.
+  Backup BackupAt(std::int64_t time) const;
   WeightOptions WeightsFor(double eta_value) const;
   LossOptions Loss() const { return {.kind = loss, .huber_delta = huber_delta}; }
 };

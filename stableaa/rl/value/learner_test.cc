@@ -1,138 +1,34 @@
 #include "stableaa/rl/value/learner.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <deque>
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stableaa/bellman/policy.h"
-#include "stableaa/core/binary_io.h"
-#include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 #include "stableaa/nn/loss.h"
+#include "stableaa/rl/value/learner_run_test.h"
+#include "stableaa/rl/value/target_mixer.h"
+#include "stableaa/rl/value/weight_fitter.h"
 
 namespace stableaa::learner_test {
 
-namespace fs = std::filesystem;
-
-constexpr int kInputs = 5;
-constexpr int kActions = 3;
-constexpr float kNaNFloat = std::numeric_limits<float>::quiet_NaN();
-
-EnvironmentSpec VectorWorld() {
-  return {.id = "test/vector",
-          .observation = Space::Floats({kInputs}, {-1}, {1}),
-          .action = Space::Discrete(kActions)};
-}
-
-EnvironmentSpec FrameWorld() {
-  return {.id = "test/frames",
-          .observation = Space::Bytes({10, 10, 4}, 1),
-          .action = Space::Discrete(kActions),
-          .channel_axis = 2};
-}
-
-// Plays random episodes into a replay; equal ones for equal seeds.
-class Feeder {
- public:
-  explicit Feeder(const ObservationLayout& layout, std::uint64_t seed = 1)
-      : layout_(&layout), random_(seed, "feeder") {}
-
-  void Begin(Replay& replay) { replay.Begin(Observation()); }
-
-  void Step(Replay& replay, float extra_reward = 0) {
-    const int action = static_cast<int>(random_.Below(kActions));
-    const float reward = static_cast<float>(random_.Normal()) + extra_reward;
-    const std::uint64_t fate = random_.Below(16);
-    replay.Add(action, reward, fate == 0, fate == 1, Observation());
-    if (fate <= 1) Begin(replay);
-  }
-
- private:
-  std::vector<std::uint8_t> Observation() {
-    std::vector<std::uint8_t> bytes(layout_->frames().observation_bytes());
-    if (layout_->input().is_vector()) {
-      std::vector<float> vector(bytes.size() / sizeof(float));
-      random_.FillUniform(vector, -1, 1);
-      std::memcpy(bytes.data(), vector.data(), bytes.size());
-    } else {
-      for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random_.Below(2));
-    }
-    return bytes;
-  }
-
-  const ObservationLayout* layout_;
-  RandomStream random_;
-};
-
-RunOptions SmallRun() {
-  RunOptions options;
-  options.train.batch = 6;
-  options.train.threads = 1;
-  options.train.lookahead_updates = 1;
-  options.replay.size = 80;
-  options.replay.importance_steps = 60;
-  options.agent.hidden = {12};
-  options.agent.targets = 3;
-  options.agent.target_interval_updates = 4;
-  options.agent.weights.batch = 20;
-  options.optimizer.learning_rate = .01;
-  return options;
-}
-
-// A run without its environment: every update follows one or two steps.
-struct TestRun {
-  RunOptions options;
-  ObservationLayout layout;
-  std::shared_ptr<const Plan> plan;
-  Replay replay;
-  Feeder feeder;
-  Learner learner;
-  std::int64_t step = 0;
-
-  explicit TestRun(const RunOptions& run_options, const EnvironmentSpec& spec = VectorWorld())
-      : options(run_options),
-        layout(spec),
-        plan(std::make_shared<const Plan>(
-            MakePlan(AgentNetwork(options.agent, layout.input(), kActions)))),
-        replay(options.replay, {options.agent.n_step, options.agent.discount}, layout.frames(),
-               Learner::ReplayReserve(options)),
-        feeder(layout),
-        learner(options, plan, layout, replay) {
-    feeder.Begin(replay);
-    for (int k = 0; k < 60; ++k) Step();
-  }
-
-  void Step(float extra_reward = 0) {
-    ++step;
-    feeder.Step(replay, extra_reward);
-  }
-  void StepsBetween() {
-    Step();
-    if (learner.counts().updates % 3 == 0) Step();
-  }
-  UpdateReport Update() {
-    StepsBetween();
-    return learner.Update(step);
-  }
-  std::vector<std::byte> Saved() const {
-    ByteWriter out;
-    learner.Save(out);
-    return {out.bytes().begin(), out.bytes().end()};
-  }
-};
+using learner_run_test::Case;
+using learner_run_test::Cases;
+using learner_run_test::FrameWorld;
+using learner_run_test::kActions;
+using learner_run_test::kInputs;
+using learner_run_test::SmallRun;
+using learner_run_test::TestRun;
 
 // ---- Algorithm 1 without threads, caches or queues of work ----
 
@@ -149,6 +45,7 @@ class StraightLearner {
         network_(CompileNetwork(plan, {.batch = options.train.batch, .threads = 1})),
         one_(CompileNetwork(plan, {.batch = 1, .threads = 1, .training = false})),
         optimizer_(plan, options.optimizer),
+        fitter_(options.agent),
         mixer_(options.agent),
         online(plan) {
     RandomStream random(options.train.seed, "network");
@@ -163,7 +60,7 @@ class StraightLearner {
     const ReplayBatch& batch = now.batch;
     const AgentOptions& agent = options_.agent;
     if (agent.mixes() && agent.weights.refresh == WeightRefresh::kUpdate) {
-      mixing = mixer_.FitWeights(now.sample, Frozen(now.sample, true), shifts + 1);
+      mixing = fitter_.Fit(now.sample, Frozen(now.sample, true), shifts + 1);
     }
     std::vector<int> best;
     if (agent.backup == AgentBackup::kDouble) {
@@ -173,7 +70,8 @@ class StraightLearner {
       }
     }
     std::vector<float> targets(batch.count());
-    mixer_.Targets(batch, Frozen(batch, agent.beta() != 0), mixing, best, shifts + 1, targets);
+    mixer_.Targets(batch, Frozen(batch, agent.beta() != 0), mixing.alpha, best, shifts + 1,
+                   targets);
 
     StateGatherer gatherer(layout_);
     for (std::size_t j = 0; j < batch.count(); ++j) gatherer.Add(batch.State(j, Stack()));
@@ -287,7 +185,7 @@ class StraightLearner {
     if (!sync && !growth) return;
     const ReplayBatch sample = UniformSample();
     if (growth) {
-      const double residual = mixer_.NewestResidual(sample, Frozen(sample, true), shifts + 1);
+      const double residual = fitter_.NewestResidual(sample, Frozen(sample, true), shifts + 1);
       residuals.push_back(residual);
       if (residual > agent.restart_growth * least_) {
         KeepNewest();
@@ -296,7 +194,7 @@ class StraightLearner {
       }
       least_ = std::min(least_, residual);
     }
-    if (sync) mixing = mixer_.FitWeights(sample, Frozen(sample, true), shifts + 1);
+    if (sync) mixing = fitter_.Fit(sample, Frozen(sample, true), shifts + 1);
   }
 
   const RunOptions options_;
@@ -306,6 +204,7 @@ class StraightLearner {
   RandomStream replay_random_, weights_random_;
   std::unique_ptr<Network> network_, one_;
   Optimizer optimizer_;
+  WeightFitter fitter_;
   TargetMixer mixer_;
   std::deque<std::unique_ptr<Parameters>> window_;
   std::deque<Drawn> drawn_;
@@ -320,97 +219,6 @@ class StraightLearner {
 
   std::size_t window() const { return window_.size(); }
 };
-
-struct Case {
-  std::string name;
-  std::function<void(RunOptions&)> change;
-};
-
-std::vector<Case> Cases() {
-  const auto stable = [](RunOptions& run) {
-    run.agent.mixer = MixerKind::kStable;
-    run.agent.backup = AgentBackup::kMellowmax;
-    run.agent.head = HeadKind::kDueling;
-  };
-  const auto per_update = [](RunOptions& run) {
-    run.agent.weights.refresh = WeightRefresh::kUpdate;
-  };
-  return {
-      {"dqn", [](RunOptions&) {}},
-      {"double-dqn", [](RunOptions& run) { run.agent.backup = AgentBackup::kDouble; }},
-      {"averaged-dqn", [](RunOptions& run) { run.agent.mixer = MixerKind::kAverage; }},
-      {"stable-sync", stable},
-      {"stable-update",
-       [=](RunOptions& run) {
-         stable(run);
-         per_update(run);
-       }},
-      {"stable-update-guarded",
-       [=](RunOptions& run) {
-         stable(run);
-         per_update(run);
-         run.agent.weights.safeguard = true;
-         run.agent.weights.eta = EtaChoice::kAuto;
-       }},
-      {"raa-double-update",
-       [=](RunOptions& run) {
-         run.agent.mixer = MixerKind::kRaa;
-         run.agent.backup = AgentBackup::kDouble;
-         per_update(run);
-       }},
-      {"anderson-dynamic-without-damping",
-       [=](RunOptions& run) {
-         run.agent.mixer = MixerKind::kAnderson;
-         run.agent.backup = AgentBackup::kDynamicBoltzmann;
-         run.agent.omega = .3;
-         run.agent.damping = 0;
-       }},
-      {"prioritised",
-       [=](RunOptions& run) {
-         stable(run);
-         run.replay.prioritized = true;
-       }},
-      {"n-step-prioritised-double",
-       [=](RunOptions& run) {
-         run.agent.n_step = 3;
-         run.agent.backup = AgentBackup::kDouble;
-         run.agent.mixer = MixerKind::kStable;
-         run.replay.prioritized = true;
-         per_update(run);
-       }},
-      {"huber-adam-clipped",
-       [](RunOptions& run) {
-         run.agent.loss = LossKind::kHuber;
-         run.agent.huber_delta = .5;
-         run.optimizer.kind = OptimizerKind::kAdam;
-         run.optimizer.epsilon = 1e-8;
-         run.optimizer.max_gradient_norm = .2;
-       }},
-      {"restart-interval",
-       [=](RunOptions& run) {
-         stable(run);
-         run.agent.restart = WindowRestart::kInterval;
-         run.agent.restart_interval_updates = 10;
-       }},
-      {"restart-growth",
-       [=](RunOptions& run) {
-         stable(run);
-         run.agent.restart = WindowRestart::kGrowth;
-         run.agent.restart_growth = 1.02;
-       }},
-      {"restart-growth-average",
-       [=](RunOptions& run) {
-         run.agent.mixer = MixerKind::kAverage;
-         run.agent.restart = WindowRestart::kGrowth;
-         run.agent.restart_growth = 1.02;
-       }},
-      {"every-update-a-shift",
-       [=](RunOptions& run) {
-         stable(run);
-         run.agent.target_interval_updates = 1;
-       }},
-  };
-}
 
 void ExpectLikeStraightLearner(const RunOptions& options, int updates) {
   TestRun run(options), other(options);
@@ -489,99 +297,6 @@ TEST(Learner, WaitsForNoBatchItDidNotAskFor) {  // ends in the middle of its wor
   }
 }
 
-// ---- Save and Load ----
-
-class LearnerCheckpoint : public testing::Test {
- protected:
-  LearnerCheckpoint() {
-    std::string name = (fs::temp_directory_path() / "learner_test.XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    directory_ = name;
-  }
-  ~LearnerCheckpoint() override { fs::remove_all(directory_); }
-
-  fs::path directory_;
-};
-
-TEST_F(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
-  constexpr int kUpdates = 14;
-  for (const Case& one : Cases()) {
-    for (const int lookahead : {0, 3}) {
-      RunOptions options = SmallRun();
-      one.change(options);
-      options.train.lookahead_updates = lookahead;
-      TestRun whole(options);
-      for (int k = 0; k < kUpdates; ++k) whole.Update();
-      for (const int stop : {0, 3, 4, 5, 10}) {
-        SCOPED_TRACE(one.name + ", lookahead " + std::to_string(lookahead) + ", stopped after " +
-                     std::to_string(stop));
-        TestRun first(options);
-        for (int k = 0; k < stop; ++k) first.Update();
-        ByteWriter out;
-        first.learner.Save(out);
-        options.train.threads = lookahead > 0 ? 1 + stop % 2 : 1;
-        TestRun second(options);
-        for (int k = 0; k < stop % 4; ++k) second.Update();  // what is there before is forgotten
-        if (options.replay.prioritized) {
-          const fs::path segments = directory_ / std::to_string(stop);
-          first.replay.SaveSegments(segments);
-          ByteWriter state;
-          first.replay.Save(state);
-          ByteReader in(state.bytes(), "replay");
-          second.replay.Load(in, segments, kActions);
-          fs::remove_all(segments);
-          second.feeder = first.feeder;
-          second.step = first.step;
-        } else {  // the same steps make the same replay
-          while (second.step < first.step) second.Step();
-        }
-        ByteReader in(out.bytes(), "learner");
-        second.learner.Load(in);
-        in.ExpectEnd();
-        EXPECT_EQ(second.Saved(), first.Saved());
-        for (int k = stop; k < kUpdates; ++k) second.Update();
-        ASSERT_EQ(second.Saved(), whole.Saved());
-      }
-    }
-  }
-}
-
-TEST(Learner, RefusesToLoadWhatDoesNotFit) {
-  RunOptions options = SmallRun();
-  options.agent.mixer = MixerKind::kStable;
-  options.train.lookahead_updates = 3;
-  TestRun run(options);
-  for (int k = 0; k < 9; ++k) run.Update();
-  const std::vector<std::byte> bytes = run.Saved();
-
-  const auto load = [&](const std::function<void(RunOptions&)>& change,
-                        std::span<const std::byte> state) {
-    RunOptions changed = options;
-    change(changed);
-    TestRun other(changed);
-    for (int k = 0; k < 9; ++k) other.Update();  // for the replay
-    ByteReader in(state, "state");
-    other.learner.Load(in);
-    in.ExpectEnd();
-  };
-  EXPECT_NO_THROW(load([](RunOptions&) {}, bytes));
-  ByteReader elsewhere(bytes, "state");
-  TestRun young(options);
-  EXPECT_THROW(young.learner.Load(elsewhere), Error);  // its replay lacks these transitions
-  EXPECT_THROW(load([](RunOptions& r) { r.train.seed = 2; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.train.batch = 7; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.train.lookahead_updates = 1; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.agent.hidden = {13}; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.agent.targets = 1; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.replay.prioritized = true; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.agent.weights.refresh = WeightRefresh::kUpdate; }, bytes),
-               Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.optimizer.kind = OptimizerKind::kAdam; }, bytes), Error);
-  for (const std::size_t cut : {bytes.size() - 1, bytes.size() / 2, std::size_t{10}}) {
-    EXPECT_THROW(load([](RunOptions&) {}, std::span(bytes).first(cut)), Error);
-  }
-}
-
 // ---- Restarts ----
 
 TEST(Learner, ForgetsTheWindowAfterSoManyUpdates) {
@@ -642,113 +357,7 @@ TEST(Learner, CountsHowOftenTheSafeguardChoseTheNewestNetwork) {
   }
 }
 
-// ---- Divergence ----
-
-// Updates until the failure, whose message it gives.
-int UpdatesUntilFailure(TestRun& run, std::string& message) {
-  for (int k = 0; k < 60; ++k) {
-    Parameters before(run.plan);
-    before.CopyFrom(run.learner.online());
-    try {
-      run.Update();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed) << error.what();
-      EXPECT_TRUE(std::ranges::equal(before.block(), run.learner.online().block()));
-      message = error.what();
-      return k;
-    }
-  }
-  ADD_FAILURE() << "no failure";
-  return -1;
-}
-
-TEST_F(LearnerCheckpoint, IsDiagnosedAfterARewardThatIsNotANumber) {
-  for (const Case& one : Cases()) {
-    if (one.name.starts_with("restart") || one.name.starts_with("every")) continue;
-    if (one.name.ends_with("-sync") || one.name == "prioritised" ||
-        one.name.starts_with("anderson")) {
-      continue;  // their weights see it in a shift, after the update
-    }
-    int expected = 0;
-    for (const int threads : {1, 2}) {
-      SCOPED_TRACE(one.name + ", threads " + std::to_string(threads));
-      RunOptions options = SmallRun();
-      one.change(options);
-      options.train.threads = threads;
-      options.train.lookahead_updates = 3;
-      TestRun run(options);
-      for (int k = 0; k < 3; ++k) run.Update();
-      run.Step(kNaNFloat);
-      std::string message;
-      const int updates = UpdatesUntilFailure(run, message);
-      EXPECT_NE(message.find("nan"), std::string::npos) << message;
-      if (threads == 1) expected = updates;
-      EXPECT_EQ(updates, expected);
-      EXPECT_GE(updates, 3);  // batches that were drawn before
-      const fs::path file = directory_ / "diverged.npz";
-      run.learner.WriteDiagnosis(file);
-      std::ifstream in(file, std::ios::binary);
-      const std::string bytes(std::istreambuf_iterator<char>(in), {});
-      EXPECT_TRUE(bytes.starts_with("PK"));
-      EXPECT_NE(bytes.find("rewards"), std::string::npos);
-      EXPECT_NE(bytes.find("target_network_values"), std::string::npos);
-      fs::remove(file);
-    }
-  }
-}
-
-TEST(Learner, FailsInTheShiftWhoseSampleIsNotANumber) {
-  RunOptions options = SmallRun();
-  options.agent.mixer = MixerKind::kStable;
-  options.train.lookahead_updates = 8;  // so that the batches of these updates do not see it
-  options.agent.weights.batch = 500;
-  TestRun run(options);
-  run.Update();
-  run.Step(kNaNFloat);
-  run.Step();
-  std::string message;
-  for (int k = 0; k < 3; ++k) {
-    EXPECT_EQ(message, "");
-    try {
-      run.Update();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed);
-      message = error.what();
-    }
-  }
-  EXPECT_NE(message.find("reward of transition"), std::string::npos) << message;
-}
-
-TEST_F(LearnerCheckpoint, IsDiagnosedBeforeTheFirstUpdate) {
-  const TestRun run(SmallRun());
-  run.learner.WriteDiagnosis(directory_ / "early.npz");
-  EXPECT_GT(fs::file_size(directory_ / "early.npz"), 0U);
-}
-
-TEST(Learner, FailsWhenANetworksValueIsNotANumber) {
-  const std::vector<float> numbers(kInputs, kNaNFloat);
-  std::vector<std::uint8_t> observation(sizeof(float) * kInputs);
-  std::memcpy(observation.data(), numbers.data(), observation.size());
-  for (const Case& one : Cases()) {
-    SCOPED_TRACE(one.name);
-    RunOptions options = SmallRun();
-    one.change(options);
-    TestRun run(options);
-    run.replay.Add(0, 0, false, false, observation);
-    std::string message;
-    for (int k = 0; k < 60 && message.empty(); ++k) {
-      try {
-        run.Update();
-      } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed) << error.what();
-        message = error.what();
-      }
-    }
-    EXPECT_NE(message.find("nan"), std::string::npos) << message;
-  }
-}
-
-// ---- The cache ----
+// ---- Passes and memory ----
 
 TEST(Learner, CountsThePassesOfAllItsNetworks) {
   for (const int threads : {1, 2}) {
@@ -767,40 +376,6 @@ TEST(Learner, CountsThePassesOfAllItsNetworks) {
                            static_cast<double>(counts.computed) * run.plan->multiply_adds);
     }
     EXPECT_GT(run.learner.cache_counts().asked, run.learner.cache_counts().computed);
-  }
-}
-
-double HitRate(TestRun& run, int updates) {
-  const TargetNetworks::Counts before = run.learner.cache_counts();
-  for (int k = 0; k < updates; ++k) run.learner.Update(run.step);
-  const TargetNetworks::Counts after = run.learner.cache_counts();
-  return 1 - static_cast<double>(after.computed - before.computed) /
-                 static_cast<double>(after.asked - before.asked);
-}
-
-TEST(Learner, PretendsASteadyStateWithTheHitRateOfTheRealOne) {
-  for (const MixerKind mixer : {MixerKind::kStable, MixerKind::kAverage, MixerKind::kSingle}) {
-    for (const WeightRefresh refresh : {WeightRefresh::kSync, WeightRefresh::kUpdate}) {
-      RunOptions options = SmallRun();
-      options.agent.mixer = mixer;
-      options.agent.weights = {.refresh = refresh, .batch = 100};
-      options.agent.target_interval_updates = 60;
-      options.train.lookahead_updates = 0;
-      options.train.batch = 64;
-      options.replay.size = 9000;
-      for (const int begin : {0, 20, 40}) {
-        TestRun real(options), pretended(options);
-        for (int k = 0; k < 8000; ++k) {
-          real.Step();
-          pretended.Step();
-        }
-        HitRate(real, 60 * 4 + begin);
-        pretended.learner.PretendSteadyState(begin);
-        EXPECT_NEAR(HitRate(pretended, 15), HitRate(real, 15), .03)
-            << "mixer " << static_cast<int>(mixer) << " refresh " << static_cast<int>(refresh)
-            << " after " << begin;
-      }
-    }
   }
 }
 

@@ -1,240 +1,16 @@
 #include "stableaa/rl/value/target_mixer.h"
 
-#include <fmt/format.h>
+#include <cstddef>
 
-#include <cmath>
-#include <limits>
-
-#include "stableaa/bellman/policy.h"
-#include "stableaa/core/binary_io.h"
-#include "stableaa/core/error.h"
+#include "stableaa/rl/value/bootstrap.h"
 
 namespace stableaa {
-namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kSumTolerance = 1e-6;  // rounding, for weights that cancel
-
-BackupKind OperatorOf(AgentBackup backup) {
-  switch (backup) {
-    case AgentBackup::kMellowmax:
-      return BackupKind::kMellowmax;
-    case AgentBackup::kBoltzmann:
-      return BackupKind::kBoltzmann;
-    case AgentBackup::kDynamicBoltzmann:
-      return BackupKind::kDynamicBoltzmann;
-    default:
-      return BackupKind::kMax;
-  }
-}
-
-std::vector<double> Candidates(const AgentOptions& options) {
-  // Weights without a penalty have nothing to choose.
-  if (options.weights.eta == EtaChoice::kFixed || options.mixer == MixerKind::kAnderson) {
-    return {options.eta};
-  }
-  return {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10};
-}
-
-// Where in the collected states those of transition j are.
-struct Places {
-  explicit Places(const ReplayBatch& batch) {
-    next.resize(batch.count());
-    for (std::size_t j = 0; j < batch.count(); ++j) {
-      next[j] = first_state;
-      if (batch.discounts[j] != 0) ++first_state;
-    }
-  }
-  std::vector<std::size_t> next;
-  std::size_t first_state = 0;
-};
-
-void RequireFinite(const FrozenValues& values) {
-  for (const float value : values.values) {
-    if (!std::isfinite(value)) {
-      throw WorkFailed(fmt::format("a target network's value is {}", value));
-    }
-  }
-}
-
-}  // namespace
-
-void Mixing::Save(ByteWriter& out) const {
-  out.U64(alpha.size());
-  out.F64s(alpha);
-  for (const double value : {tau_norm, lambda, eta, condition, gain, gain_held_out, residual}) {
-    out.F64(value);
-  }
-  out.Bool(fallback);
-}
-
-void Mixing::Load(ByteReader& in) {
-  const std::uint64_t count = in.U64();
-  if (count < 1 || count > 64) {
-    throw in.Wrong(fmt::format("expected 1 to 64 mixing weights, found {}", count));
-  }
-  alpha.resize(count);
-  in.F64s(alpha);
-  double sum = 0, size = 1;
-  for (const double weight : alpha) {
-    sum += weight;
-    size += std::abs(weight);
-  }
-  if (!(std::isfinite(size) && std::abs(sum - 1) <= kSumTolerance * size)) {
-    throw in.Wrong(fmt::format("expected mixing weights that sum to 1, found a sum of {}", sum));
-  }
-  for (double* value : {&tau_norm, &lambda, &eta, &condition, &gain, &gain_held_out, &residual}) {
-    *value = in.F64();
-    if (*value < 0) {
-      throw in.Wrong(
-          fmt::format("expected what tells of mixing to be 0 or more, found {}", *value));
-    }
-  }
-  fallback = in.Bool();
-}
-
-TargetMixer::TargetMixer(const AgentOptions& options)
-    : options_(options),
-      backup_{OperatorOf(options.backup), options.omega},
-      etas_(Candidates(options)) {
-  for (const double eta : etas_) solvers_.emplace_back(options.WeightsFor(eta));
-}
-
-void TargetMixer::CollectStates(const ReplayBatch& batch, int stack, bool with_states,
-                                std::vector<FrozenState>& states) const {
-  states.clear();
-  for (std::size_t j = 0; j < batch.count(); ++j) {
-    if (batch.discounts[j] != 0) states.push_back({batch.next_ids[j], batch.Next(j, stack)});
-  }
-  if (!with_states) return;
-  for (std::size_t j = 0; j < batch.count(); ++j) {
-    states.push_back({batch.ids[j], batch.State(j, stack)});
-  }
-}
-
-// `best`: the action that is evaluated, or -1: the backup's value.
-double TargetMixer::NextValue(std::span<const float> q, int best) const {
-  return best >= 0 ? static_cast<double>(q[static_cast<std::size_t>(best)]) : backup_.Value(q);
-}
-
-void TargetMixer::Residuals(const ReplayBatch& sample, const FrozenValues& values,
-                            std::int64_t time) {
-  RequireFinite(values);
-  backup_ = Backup{OperatorOf(options_.backup), options_.omega}.At(time);
-  const Places places(sample);
-  const std::size_t n = sample.count(), m = values.networks;
-  residuals_.assign(m, std::vector<double>(n));
-  differences_.assign(m - 1, std::vector<double>(n));
-  for (std::size_t j = 0; j < n; ++j) {
-    if (!std::isfinite(sample.rewards[j])) {
-      throw WorkFailed(
-          fmt::format("the reward of transition {} is {}", sample.ids[j], sample.rewards[j]));
-    }
-    const auto action = static_cast<std::size_t>(sample.actions[j]);
-    const std::size_t state = places.first_state + j;
-    int best = -1;
-    if (options_.backup == AgentBackup::kDouble && sample.discounts[j] != 0) {
-      best = static_cast<int>(GreedyAction(values.Of(m - 1, places.next[j])));
-    }
-    for (std::size_t i = 0; i < m; ++i) {
-      const auto q = static_cast<double>(values.Of(i, state)[action]);
-      double backed_up = sample.rewards[j];
-      if (sample.discounts[j] != 0) {
-        backed_up += static_cast<double>(sample.discounts[j]) *
-                     NextValue(values.Of(i, places.next[j]), best);
-      }
-      residuals_[i][j] = backed_up - q;
-      if (i > 0) {
-        differences_[i - 1][j] = q - static_cast<double>(values.Of(i - 1, state)[action]);
-      }
-    }
-  }
-}
-
-// Weights from transitions [begin, end) of the present sample.
-const MixingWeights& TargetMixer::Fit(std::size_t candidate, std::size_t begin, std::size_t end) {
-  residual_spans_.clear();
-  difference_spans_.clear();
-  for (const auto& column : residuals_) {
-    residual_spans_.push_back(std::span(column).subspan(begin, end - begin));
-  }
-  for (const auto& column : differences_) {
-    difference_spans_.push_back(std::span(column).subspan(begin, end - begin));
-  }
-  return solvers_[candidate].Solve(residual_spans_, difference_spans_);
-}
-
-// ‖Σ α_i e_i‖ over transitions [begin, end).
-double TargetMixer::ResidualNorm(std::span<const double> alpha, std::size_t begin,
-                                 std::size_t end) const {
-  double squares = 0;
-  for (std::size_t j = begin; j < end; ++j) {
-    double mixed = 0;
-    for (std::size_t i = 0; i < alpha.size(); ++i) mixed += alpha[i] * residuals_[i][j];
-    squares += mixed * mixed;
-  }
-  return std::sqrt(squares);
-}
-
-double TargetMixer::NewestResidual(const ReplayBatch& sample, const FrozenValues& values,
-                                   std::int64_t time) {
-  Residuals(sample, values, time);
-  const std::vector<double> newest = {1};
-  residuals_.erase(residuals_.begin(), residuals_.end() - 1);
-  return ResidualNorm(newest, 0, sample.count()) / std::sqrt(static_cast<double>(sample.count()));
-}
-
-Mixing TargetMixer::FitWeights(const ReplayBatch& sample, const FrozenValues& values,
-                               std::int64_t time) {
-  Residuals(sample, values, time);
-  const std::size_t n = sample.count(), half = n / 2;
-  std::vector<double> newest(values.networks, 0.0);
-  newest.back() = 1;
-  Mixing mixing{.alpha = newest, .eta = options_.eta};
-  mixing.residual = ResidualNorm(newest, 0, n) / std::sqrt(static_cast<double>(n));
-  if (values.networks == 1) return mixing;
-
-  // Fitted on the first half, judged on the second.
-  const bool splits = half > 0;
-  const double newest_norm = splits ? ResidualNorm(newest, half, n) : kNaN;
-  double best_norm = std::numeric_limits<double>::infinity();
-  std::size_t best = etas_.size() - 1;  // with nothing to judge by, the strongest penalty
-  if (splits) {
-    for (std::size_t candidate = 0; candidate < etas_.size(); ++candidate) {
-      const double norm = ResidualNorm(Fit(candidate, 0, half).alpha, half, n);
-      if (norm < best_norm) {
-        best_norm = norm;
-        best = candidate;
-      }
-    }
-  }
-  mixing.eta = etas_[best];
-  mixing.gain_held_out = newest_norm > 0 ? best_norm / newest_norm : 1;
-
-  // What has been judged is what is used; where nothing is decided by it, all transitions count.
-  const bool judged = options_.weights.safeguard || options_.weights.eta == EtaChoice::kAuto;
-  const MixingWeights& weights = Fit(best, 0, judged && splits ? half : n);
-  mixing.tau_norm = weights.TauNorm();
-  mixing.lambda = weights.lambda;
-  mixing.condition = weights.condition;
-  mixing.gain = weights.gain;
-  mixing.fallback = options_.weights.safeguard && !(mixing.gain_held_out < 1);
-  if (mixing.fallback) {  // those weights are not in force
-    mixing.gain = 1;
-    mixing.tau_norm = 0;
-    mixing.lambda = 0;
-    mixing.condition = 1;
-  } else {
-    mixing.alpha = weights.alpha;
-  }
-  return mixing;
-}
 
 void TargetMixer::Targets(const ReplayBatch& batch, const FrozenValues& values,
-                          const Mixing& mixing, std::span<const int> online_best, std::int64_t time,
-                          std::span<float> targets) {
-  backup_ = Backup{OperatorOf(options_.backup), options_.omega}.At(time);
-  const Places places(batch);
+                          std::span<const double> alpha, std::span<const int> online_best,
+                          std::int64_t time, std::span<float> targets) {
+  const Backup backup = options_.BackupAt(time);
+  const StatePlaces places(batch);
   const std::size_t m = values.networks;
   const double beta = options_.beta();
   for (std::size_t j = 0; j < batch.count(); ++j) {
@@ -245,15 +21,15 @@ void TargetMixer::Targets(const ReplayBatch& batch, const FrozenValues& values,
     if (discount != 0 && options_.mixer == MixerKind::kAverage) {
       mean_.assign(values.actions, 0);
       for (std::size_t i = 0; i < m; ++i) {
-        const auto q = values.Of(i, places.next[j]);
+        const auto q = values.Of(i, places.Next(j));
         for (std::size_t a = 0; a < values.actions; ++a) mean_[a] += q[a];
       }
       for (float& q : mean_) q /= static_cast<float>(m);
-      next = NextValue(mean_, best);
+      next = NextValue(backup, mean_, best);
     } else if (discount != 0) {
       for (std::size_t i = 0; i < m; ++i) {
-        if (mixing.alpha[i] != 0) {  // after a fallback most are
-          next += mixing.alpha[i] * NextValue(values.Of(i, places.next[j]), best);
+        if (alpha[i] != 0) {  // after a fallback most are
+          next += alpha[i] * NextValue(backup, values.Of(i, places.Next(j)), best);
         }
       }
     }
@@ -261,8 +37,7 @@ void TargetMixer::Targets(const ReplayBatch& batch, const FrozenValues& values,
     if (beta != 0) {
       const auto action = static_cast<std::size_t>(batch.actions[j]);
       for (std::size_t i = 0; i < m; ++i) {
-        q_mixed +=
-            mixing.alpha[i] * static_cast<double>(values.Of(i, places.first_state + j)[action]);
+        q_mixed += alpha[i] * static_cast<double>(values.Of(i, places.State(j))[action]);
       }
     }
     targets[j] = static_cast<float>(beta * q_mixed + (1 - beta) * (reward + discount * next));

@@ -1,4 +1,4 @@
-// The target mixer as a filter, for comparison with NumPy (target_mixer_crosscheck.py).
+// WeightFitter and TargetMixer as a filter, for comparison with NumPy (target_mixer_crosscheck.py).
 //
 // Reads problems, numbers and words separated by blanks,
 //
@@ -19,7 +19,9 @@
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
+#include "stableaa/rl/value/bootstrap.h"
 #include "stableaa/rl/value/target_mixer.h"
+#include "stableaa/rl/value/weight_fitter.h"
 
 namespace {
 
@@ -30,6 +32,7 @@ using stableaa::FrozenValues;
 using stableaa::Mixing;
 using stableaa::ReplayBatch;
 using stableaa::TargetMixer;
+using stableaa::WeightFitter;
 
 struct Problem {
   AgentOptions options;
@@ -88,9 +91,9 @@ Problem ReadProblem(const std::string& mixer) {
   return problem;
 }
 
-FrozenValues Answer(const TargetMixer& mixer, const Problem& problem, bool with_states) {
+FrozenValues Answer(const Problem& problem, bool with_states) {
   std::vector<FrozenState> states;
-  mixer.CollectStates(problem.batch, 1, with_states, states);
+  CollectStates(problem.batch, 1, with_states, states);
   FrozenValues values;
   values.Resize(problem.networks, states.size(), problem.actions);
   for (std::size_t i = 0; i < problem.networks; ++i) {
@@ -118,11 +121,10 @@ void PrintArray(const char* name, const std::vector<T>& values) {
 }
 
 void Solve(const Problem& problem) {
-  TargetMixer mixer(problem.options);
   Mixing mixing;
   std::printf("{");
   if (problem.options.mixes()) {
-    mixing = mixer.FitWeights(problem.batch, Answer(mixer, problem, true), problem.time);
+    mixing = WeightFitter(problem.options).Fit(problem.batch, Answer(problem, true), problem.time);
     PrintArray("alpha", mixing.alpha);
     std::printf(
         ", \"tau_norm\": %.17g, \"lambda\": %.17g, \"eta\": %.17g, \"gain\": %.17g, "
@@ -132,9 +134,10 @@ void Solve(const Problem& problem) {
   }
   std::vector<float> targets(problem.batch.count());
   const bool is_double = problem.options.backup == AgentBackup::kDouble;
-  mixer.Targets(problem.batch, Answer(mixer, problem, mixer.targets_need_states()), mixing,
-                is_double ? std::span<const int>(problem.online_best) : std::span<const int>(),
-                problem.time, targets);
+  TargetMixer(problem.options)
+      .Targets(problem.batch, Answer(problem, problem.options.targets_need_states()), mixing.alpha,
+               is_double ? std::span<const int>(problem.online_best) : std::span<const int>(),
+               problem.time, targets);
   PrintArray("targets", targets);
   std::printf("}\n");
 }

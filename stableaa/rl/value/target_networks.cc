@@ -87,6 +87,14 @@ void TargetNetworks::Cache(Slot& slot, std::int64_t id, std::span<const float> v
   std::ranges::copy(values, slot.cache.get() + place * actions_);
 }
 
+bool TargetNetworks::Knows(int network, std::int64_t id) const {
+  return Cached(slots_[order_[static_cast<std::size_t>(network)]], id) != nullptr;
+}
+
+void TargetNetworks::Remember(int network, std::int64_t id, std::span<const float> values) {
+  Cache(slots_[order_[static_cast<std::size_t>(network)]], id, values);
+}
+
 void TargetNetworks::Evaluate(std::span<const FrozenState> states, FrozenValues& out) {
   if (order_.empty()) throw std::logic_error("TargetNetworks::Evaluate before Begin");
   out.Resize(order_.size(), states.size(), actions_);
@@ -121,14 +129,6 @@ void TargetNetworks::EvaluateOne(std::size_t network, std::span<const FrozenStat
       std::ranges::copy(values, out.Of(network, part[k]).data());
       Cache(slot, states[part[k]].id, values);
     }
-  }
-}
-
-void TargetNetworks::PretendEvaluated(std::int64_t id, int skip_newest) {
-  outputs_.assign(actions_, 0);
-  for (std::size_t k = 0; k + static_cast<std::size_t>(skip_newest) < order_.size(); ++k) {
-    Slot& slot = slots_[order_[k]];
-    if (Cached(slot, id) == nullptr) Cache(slot, id, outputs_);
   }
 }
 

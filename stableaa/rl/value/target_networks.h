@@ -1,9 +1,8 @@
 // The target networks: the newest copies of the online network, frozen, and their values, each
 // computed once.
 //
-// A target network never changes while it lives, so its values Q(s, ·) of a stored state are kept,
-// by the state's id, until the network goes. Whether a value comes from there or from the network
-// is not visible: both are the same bits.
+// A target network never changes, so its values Q(s, ·) of a stored state are cached by the state's
+// id until the network is dropped. Cached and computed values are the same bits.
 #ifndef STABLEAA_RL_VALUE_TARGET_NETWORKS_H_
 #define STABLEAA_RL_VALUE_TARGET_NETWORKS_H_
 
@@ -49,14 +48,14 @@ class TargetNetworks {
   TargetNetworks(std::shared_ptr<const Plan> plan, const ObservationLayout& layout, int window,
                  std::int64_t cached_states);
 
-  // The first network; all others go.
+  // Drops all networks and begins with this one.
   void Begin(const Parameters& first);
 
-  // Adds a copy as the newest; the oldest goes if there are `window` already. The one of Begin goes
-  // in any case: before training its values are noise.
+  // Adds a copy as the newest; drops the oldest if there are `window` already, and the one of Begin
+  // in any case: its values, from before training, are noise.
   void Push(const Parameters& newest);
 
-  // All but the newest go.
+  // Drops all but the newest.
   void KeepNewest();
 
   int count() const { return static_cast<int>(order_.size()); }
@@ -64,7 +63,13 @@ class TargetNetworks {
   bool untrained() const { return untrained_; }
   const Parameters& newest() const { return slots_[order_.back()].parameters; }
 
+  // Runs a network only for states whose values it does not know.
   void Evaluate(std::span<const FrozenState> states, FrozenValues& out);
+
+  // The cache: values of a state, one per action, that Evaluate does not have to compute. Networks
+  // are numbered from 0, the oldest.
+  bool Knows(int network, std::int64_t id) const;
+  void Remember(int network, std::int64_t id, std::span<const float> values);
 
   // Values asked for, and those of them that a network had to be run for.
   struct Counts {
@@ -72,22 +77,18 @@ class TargetNetworks {
   };
   const Counts& counts() const { return counts_; }
 
-  // For benchmarks: what Evaluate would have left in the cache, without running a network, for all
-  // networks older than the newest `skip_newest`.
-  void PretendEvaluated(std::int64_t id, int skip_newest);
-
-  // Memory that it takes, parameters included.
+  // Memory in use, parameters included.
   static std::uint64_t Bytes(const Plan& plan, int window, std::int64_t cached_states);
 
-  // The networks, not the cache: it changes nothing but time. Load throws BadInput for what does
-  // not fit.
+  // The networks without the cache, which saves nothing but time. Load throws BadInput for what
+  // does not fit.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
  private:
   struct Slot {
     Parameters parameters;
-    // Of state id at id % cached_states: id / cached_states + 1; 0: no state.
+    // Which state the cache holds in place id % cached_states: id / cached_states + 1; 0: none.
     std::vector<std::uint32_t> tags;
     std::unique_ptr<float[]> cache;
   };

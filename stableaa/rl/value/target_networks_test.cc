@@ -253,18 +253,26 @@ TEST(TargetNetworks, WithoutACacheRunForEveryState) {
   EXPECT_EQ(networks.counts().computed, 6);
 }
 
-TEST(TargetNetworks, PretendToHaveEvaluatedForTheOlderNetworksOnly) {
+TEST(TargetNetworks, DoNotRunForWhatTheyWereToldToRemember) {
   Bench bench;
   TargetNetworks networks = bench.Make(3, 600);
   networks.Begin(bench.NewParameters());
   for (int push = 0; push < 3; ++push) networks.Push(bench.NewParameters());
-  networks.PretendEvaluated(17, 1);
+  const std::vector<float> told(bench.Direct(*bench.drawn[3], 17).size(), 7);
+  networks.Remember(0, 17, told);
+  networks.Remember(1, 17, told);
+  EXPECT_TRUE(networks.Knows(0, 17));
+  EXPECT_TRUE(networks.Knows(1, 17));
+  EXPECT_FALSE(networks.Knows(2, 17));
+  EXPECT_FALSE(networks.Knows(0, 16));
   FrozenValues values;
   networks.Evaluate(bench.world.States({17}), values);
   EXPECT_EQ(networks.counts().asked, 3);
   EXPECT_EQ(networks.counts().computed, 1);
+  EXPECT_TRUE(std::ranges::equal(values.Of(1, 0), told));
   const auto newest = values.Of(2, 0);
   EXPECT_EQ(std::vector<float>(newest.begin(), newest.end()), bench.Direct(*bench.drawn[3], 17));
+  EXPECT_TRUE(networks.Knows(2, 17));
 }
 
 TEST(TargetNetworks, LoadWhatTheySaved) {

@@ -15,6 +15,8 @@
 #include "stableaa/rl/replay/replay_benchmark.h"
 #include "stableaa/rl/value/actor.h"
 #include "stableaa/rl/value/learner.h"
+#include "stableaa/rl/value/target_window.h"
+#include "stableaa/rl/value/transition_sampler.h"
 
 namespace stableaa {
 namespace {
@@ -40,6 +42,50 @@ void Fill(const std::string& network, const ObservationLayout& layout, std::int6
   PlayRandomly(*environment, layout, states, replay);
 }
 
+// Those of a learner before its first update.
+Parameters FirstParameters(const RunOptions& options, const std::shared_ptr<const Plan>& plan) {
+  Parameters parameters(plan);
+  RandomStream random(options.train.seed, "network");
+  parameters.Initialise(random);
+  return parameters;
+}
+
+// What all timed updates took together.
+struct Stretch {
+  double seconds = 0;
+  UpdateTimes parts;
+  double multiply_adds = 0;
+  TargetNetworks::Counts values;
+};
+
+void Measure(Learner& learner, std::int64_t updates, Stretch& sum) {
+  const UpdateTimes before = learner.times();
+  const double adds_before = learner.multiply_adds();
+  const TargetNetworks::Counts values_before = learner.cache_counts();
+  const Stopwatch watch;
+  for (std::int64_t k = 0; k < updates; ++k) learner.Update(0);
+  sum.seconds += watch.Seconds();
+  sum.parts.sampling += learner.times().sampling - before.sampling;
+  sum.parts.targets += learner.times().targets - before.targets;
+  sum.parts.gradient += learner.times().gradient - before.gradient;
+  sum.multiply_adds += learner.multiply_adds() - adds_before;
+  sum.values.asked += learner.cache_counts().asked - values_before.asked;
+  sum.values.computed += learner.cache_counts().computed - values_before.computed;
+}
+
+// How long a shift takes at the end of its interval.
+double ShiftSeconds(const RunOptions& options, const std::shared_ptr<const Plan>& plan,
+                    const ObservationLayout& layout, const Replay& replay) {
+  const std::int64_t interval = options.agent.target_interval_updates;
+  TargetWindow window(options.agent, layout.frames().stack,
+                      SteadyNetworks(options, plan, layout, replay, interval));
+  TransitionSampler sampler(options.replay, options.train.seed, replay);
+  const Parameters online = FirstParameters(options, plan);
+  const Stopwatch watch;
+  window.Shift(online, sampler);
+  return watch.Seconds();
+}
+
 }  // namespace
 
 std::string EnvironmentOf(const std::string& network) {
@@ -57,6 +103,43 @@ std::uint64_t UpdateBenchmarkBytes(const RunOptions& options, const std::string&
          Learner::EstimateBytes(options, plan);
 }
 
+TargetNetworks SteadyNetworks(const RunOptions& options, const std::shared_ptr<const Plan>& plan,
+                              const ObservationLayout& layout, const Replay& replay,
+                              std::int64_t updates) {
+  const AgentOptions& agent = options.agent;
+  const int window = agent.window();
+  const Parameters parameters = FirstParameters(options, plan);
+  TargetNetworks networks = Learner::EmptyNetworks(options, plan, layout);
+  networks.Begin(parameters);
+  for (int k = 0; k < window; ++k) networks.Push(parameters);
+
+  RandomStream random(1, "steady state");
+  std::vector<std::int64_t> ids;
+  const std::vector<float> values(static_cast<std::size_t>(plan->outputs()));
+  const auto remember = [&](std::int64_t id, int oldest) {
+    for (int network = 0; network < oldest; ++network) {
+      if (!networks.Knows(network, id)) networks.Remember(network, id, values);
+    }
+  };
+  const auto meet = [&](std::int64_t batches, int count, bool with_states, int oldest) {
+    for (std::int64_t k = 0; k < batches; ++k) {
+      replay.SampleUniform(count, random, ids);
+      for (const std::int64_t id : ids) {
+        remember(id + agent.n_step, oldest);
+        if (with_states) remember(id, oldest);
+      }
+    }
+  };
+  // The oldest network knows the states of all intervals, the newest only those of the present one.
+  const bool sync = agent.weights.refresh == WeightRefresh::kSync;
+  for (int oldest = 1; oldest <= window; ++oldest) {
+    const std::int64_t batches = oldest == window ? updates : agent.target_interval_updates;
+    meet(batches, options.train.batch, agent.targets_need_states(), oldest);
+    if (agent.mixes()) meet(sync ? 1 : batches, agent.weights_batch(), true, oldest);
+  }
+  return networks;
+}
+
 UpdateTiming MeasureUpdate(const RunOptions& options, const std::string& network,
                            const UpdateBenchmark& benchmark) {
   const EnvironmentSpec spec = SpecOf(network);
@@ -66,49 +149,36 @@ UpdateTiming MeasureUpdate(const RunOptions& options, const std::string& network
   Replay replay(options.replay, {options.agent.n_step, options.agent.discount}, layout.frames(),
                 Learner::ReplayReserve(options));
   Fill(network, layout, options.replay.size, replay);
-  Learner learner(options, plan, layout, replay);
   SgemmMeter meter(options.threads());
   meter.SampleAllSizes();
 
   const std::int64_t interval = options.agent.target_interval_updates;
   const std::int64_t stretches = std::min<std::int64_t>(benchmark.stretches, interval);
   const std::int64_t updates = std::min<std::int64_t>(benchmark.updates, interval / stretches);
-  double seconds = 0;
-  UpdateTimes parts;
-  double multiply_adds = 0;
-  TargetNetworks::Counts values;
-  const auto measure = [&](std::int64_t count) {
-    const UpdateTimes before = learner.times();
-    const double adds_before = learner.multiply_adds();
-    const TargetNetworks::Counts values_before = learner.cache_counts();
-    const Stopwatch watch;
-    for (std::int64_t k = 0; k < count; ++k) learner.Update(0);
-    seconds += watch.Seconds();
-    parts.sampling += learner.times().sampling - before.sampling;
-    parts.targets += learner.times().targets - before.targets;
-    parts.gradient += learner.times().gradient - before.gradient;
-    multiply_adds += learner.multiply_adds() - adds_before;
-    values.asked += learner.cache_counts().asked - values_before.asked;
-    values.computed += learner.cache_counts().computed - values_before.computed;
-  };
+  Stretch sum;
   for (std::int64_t k = 0; k < stretches; ++k) {
+    RunOptions stretch_options = options;
+    stretch_options.train.seed += static_cast<std::uint64_t>(k);  // other batches
     // The middle of the k-th part of the interval.
-    learner.PretendSteadyState((2 * k + 1) * interval / (2 * stretches));
+    const std::int64_t begin = (2 * k + 1) * interval / (2 * stretches);
+    Learner learner(stretch_options, plan, layout, replay,
+                    SteadyNetworks(stretch_options, plan, layout, replay, begin));
     learner.Update(0);  // warms the caches of the processor
     meter.Sample();
-    measure(updates);
+    Measure(learner, updates, sum);
   }
   const auto timed = static_cast<double>(stretches * updates);
-  const double shift_seconds = learner.MeasureShift() / static_cast<double>(interval);
-  const double per_update = seconds / timed + shift_seconds;
+  const double shift_seconds =
+      ShiftSeconds(options, plan, layout, replay) / static_cast<double>(interval);
+  const double per_update = sum.seconds / timed + shift_seconds;
   return {.ms_per_update = 1e3 * per_update,
-          .gflops = 2e-9 * multiply_adds / seconds,
+          .gflops = 2e-9 * sum.multiply_adds / sum.seconds,
           .sgemm_gflops = meter.gflops(),
-          .hit_rate = 1 - static_cast<double>(values.computed) /
-                              std::max(1.0, static_cast<double>(values.asked)),
-          .sampling_share = parts.sampling / timed / per_update,
-          .targets_share = (parts.targets / timed + shift_seconds) / per_update,
-          .gradient_share = parts.gradient / timed / per_update};
+          .hit_rate = 1 - static_cast<double>(sum.values.computed) /
+                              std::max(1.0, static_cast<double>(sum.values.asked)),
+          .sampling_share = sum.parts.sampling / timed / per_update,
+          .targets_share = (sum.parts.targets / timed + shift_seconds) / per_update,
+          .gradient_share = sum.parts.gradient / timed / per_update};
 }
 
 double MeasureDecision(const RunOptions& options, const std::string& network) {

@@ -7,8 +7,13 @@
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/train_benchmark.h"
+#include "stableaa/rl/value/learner.h"
+#include "stableaa/rl/value/learner_run_test.h"
 
 namespace stableaa::update_benchmark_test {
+
+using learner_run_test::SmallRun;
+using learner_run_test::TestRun;
 
 RunOptions Options(const std::string& preset, const std::string& env) {
   RunOptions options;
@@ -32,6 +37,38 @@ TEST(UpdateBenchmark, HitsGrowWithTheLifeOfTheTargetNetworks) {
   EXPECT_LT(often.hit_rate, 1);
   EXPECT_GT(often.ms_per_update, 0);
   EXPECT_NEAR(often.sampling_share + often.targets_share + often.gradient_share, 1, 0.1);
+}
+
+double HitRate(Learner& learner, int updates) {
+  const TargetNetworks::Counts before = learner.cache_counts();
+  for (int k = 0; k < updates; ++k) learner.Update(0);
+  const TargetNetworks::Counts after = learner.cache_counts();
+  return 1 - static_cast<double>(after.computed - before.computed) /
+                 static_cast<double>(after.asked - before.asked);
+}
+
+TEST(UpdateBenchmark, ReachesTheHitRateOfARealRun) {
+  for (const MixerKind mixer : {MixerKind::kStable, MixerKind::kAverage, MixerKind::kSingle}) {
+    for (const WeightRefresh refresh : {WeightRefresh::kSync, WeightRefresh::kUpdate}) {
+      RunOptions options = SmallRun();
+      options.agent.mixer = mixer;
+      options.agent.weights = {.refresh = refresh, .batch = 100};
+      options.agent.target_interval_updates = 60;
+      options.train.lookahead_updates = 0;
+      options.train.batch = 64;
+      options.replay.size = 9000;
+      for (const int begin : {0, 20, 40}) {
+        TestRun real(options);
+        for (int k = 0; k < 8000; ++k) real.Step();
+        Learner steady(options, real.plan, real.layout, real.replay,
+                       SteadyNetworks(options, real.plan, real.layout, real.replay, begin));
+        HitRate(real.learner, 60 * 4 + begin);
+        EXPECT_NEAR(HitRate(steady, 15), HitRate(real.learner, 15), .03)
+            << "mixer " << static_cast<int>(mixer) << " refresh " << static_cast<int>(refresh)
+            << " after " << begin;
+      }
+    }
+  }
 }
 
 TEST(UpdateBenchmark, OtherNetworksAreBadInput) { EXPECT_THROW(EnvironmentOf("resnet"), Error); }

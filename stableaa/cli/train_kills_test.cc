@@ -1,0 +1,311 @@
+// Kills at random moments, at every system call, and numbers of threads: none of them changes a run.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "stableaa/cli/program_at_work_test.h"
+#include "stableaa/cli/run_program_test.h"
+#include "stableaa/cli/train_runs_test.h"
+#include "stableaa/core/random.h"
+#include "stableaa/rl/run/run_results_test.h"
+
+namespace stableaa::train_kills_test {
+
+namespace fs = std::filesystem;
+
+// --- Kills ---------------------------------------------------------------------------------------
+
+struct Kills {
+  int most = 6;
+  int max_threads = 1;  // each part of the run has another number
+  std::uint64_t seed = 1;
+};
+
+// Lets the program run up to a moment chosen at random: soon after its start, after some time,
+// after a number of checkpoints or of episodes.
+void RunToSomeMoment(Training& training, const fs::path& run, double duration,
+                     RandomStream& random) {
+  const auto writes_of = [](const fs::path& path) {
+    struct stat status = {};
+    return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+  };
+  const auto kind = random.Below(4);
+  if (kind == 0) {
+    SleepFor(random.Uniform(0, .04));
+  } else if (kind == 1) {
+    const auto end = std::chrono::steady_clock::now() + Seconds(random.Uniform(0, duration / 2));
+    training.Until([end] { return std::chrono::steady_clock::now() > end; });
+  } else if (kind == 2) {
+    auto left = random.Below(4);
+    auto last = writes_of(run / "checkpoint/state.bin");
+    training.Until([&] {
+      const auto now = writes_of(run / "checkpoint/state.bin");
+      if (now != last && left > 0) --left;
+      last = now;
+      return left == 0;
+    });
+    SleepFor(random.Uniform(0, duration / 30));
+  } else {
+    std::error_code none;
+    const auto size = [&] {
+      const auto bytes = fs::file_size(run / "episodes.csv", none);
+      return none ? 0 : bytes;
+    };
+    const auto begin = size();
+    const auto more = 20 * (1 + random.Below(20));
+    training.Until([&] { return size() > begin + more; });
+  }
+}
+
+// Trains without and with kills, and compares.
+void ExpectKillsToChangeNothing(const fs::path& folder, const Arguments& arguments,
+                                const Kills& kills) {
+  const fs::path straight = folder / "straight", killed = folder / "killed";
+  fs::remove_all(straight);
+  fs::remove_all(killed);
+  const auto begin = std::chrono::steady_clock::now();
+  ExpectDone(Train(arguments + kOneThread + Arguments{"--out", straight.string()}));
+  const double duration = Seconds(std::chrono::steady_clock::now() - begin).count();
+  const Table metrics(straight / "metrics.csv");
+  ASSERT_GT(metrics.rows(), 0U);
+
+  RandomStream random(kills.seed, "kills");
+  int done = 0;
+  for (int k = 0; k <= kills.most; ++k) {
+    const std::string threads =
+        std::to_string(random.Integer(1, static_cast<std::int64_t>(kills.max_threads)));
+    // --trust: the tests' Python is the default of one build tree only.
+    const Arguments how = fs::exists(killed) ? Arguments{"--resume", killed.string(), "--trust"}
+                                             : arguments + Arguments{"--out", killed.string()};
+    Training training(how + Arguments{"--threads", threads});
+    if (k < kills.most) {
+      RunToSomeMoment(training, killed, duration, random);
+      training.Signal(SIGKILL);
+    }
+    const Outcome outcome = training.Wait();
+    if (outcome.exit_code == -SIGKILL) {
+      ++done;
+      continue;
+    }
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    break;  // it was faster than the kill
+  }
+  ::testing::Test::RecordProperty("kills", done);
+  ExpectSameResults(killed, straight);
+}
+
+TEST_F(TrainCommand, KillsChangeNothing) {
+  ExpectKillsToChangeNothing(folder_.path(), kCartpole, {.most = 6, .max_threads = 2});
+}
+
+TEST_F(FullTrainCommand, KillsChangeNothingForAnyAgent) {
+  std::uint64_t seed = 2;
+  for (const Arguments& variant : std::vector<Arguments>{
+           Sets({"agent.n_step=3", "replay.prioritized=true", "replay.importance_steps=1000"}),
+           Sets({"agent.weights.refresh=update", "train.lookahead_updates=3"}),
+           Arguments{"--preset", "double-dqn"} + Sets({"replay.compression=lz4"}),
+           Sets({"agent.backup=double", "agent.weights.eta=auto", "agent.weights.safeguard=true"}),
+           Sets({"replay.size=200", "replay.compression=zstd", "train.lookahead_updates=0"}),
+           Arguments{"--preset", "raa"} +
+               Sets({"replay.size=150", "replay.prioritized=true", "agent.restart=growth",
+                     "agent.n_step=5", "agent.restart_growth=1.01"}),
+           Arguments{"--preset", "averaged-dqn"} +
+               Sets({"agent.restart=interval", "agent.restart_interval_updates=250",
+                     "checkpoint.interval_steps=50", "exploration.policy=max-entropy"}),
+           Sets({"agent.mixer=anderson", "agent.backup=dynamic-boltzmann",
+                 "exploration.policy=softmax", "train.update_interval_steps=3",
+                 "train.log_interval_steps=7", "agent.target_interval_updates=40"})}) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(variant, " ")));
+    ExpectKillsToChangeNothing(folder_.path(), kCartpole + variant,
+                               {.most = 7, .max_threads = 3, .seed = seed++});
+  }
+}
+
+TEST_F(FullTrainCommand, KillsChangeNothingOnMinatar) {
+  const Arguments breakout =
+      Arguments{"--env", "minatar/breakout", "--steps", "600"} +
+      Sets({"train.batch=8", "replay.start=100", "agent.target_interval_updates=60",
+            "agent.weights.batch=64", "eval.interval_steps=200", "eval.episodes=2",
+            "env.max_episode_steps=150", "train.log_interval_steps=50",
+            "checkpoint.interval_steps=50", "exploration.epsilon_steps=300"});
+  ExpectKillsToChangeNothing(folder_.path(), breakout, {.most = 6, .max_threads = 3, .seed = 21});
+  ExpectKillsToChangeNothing(folder_.path(),
+                             breakout + Arguments{"--preset", "dueling-dqn"} +
+                                 Sets({"agent.n_step=3", "replay.prioritized=true",
+                                       "replay.compression=lz4", "replay.size=256"}),
+                             {.most = 6, .max_threads = 3, .seed = 22});
+}
+
+TEST_F(FullTrainCommand, KillsChangeNothingOnAtari) {
+  if (!HasAtari()) GTEST_SKIP() << "scripts/atari makes a Python with ale-py";
+  ExpectKillsToChangeNothing(
+      folder_.path(),
+      Arguments{"--env", "atari/pong", "--steps", "300"} +
+          Sets({kPython, "train.batch=8", "replay.start=60", "agent.target_interval_updates=8",
+                "agent.weights.batch=16", "eval.interval_steps=100", "eval.episodes=2",
+                "env.max_episode_steps=45", "train.log_interval_steps=20", "replay.size=200",
+                "checkpoint.interval_steps=30", "exploration.epsilon_steps=150"}),
+      {.most = 4, .max_threads = 2, .seed = 31});
+}
+
+// --- A kill before each single system call that changes something --------------------------------
+
+bool Changes(std::uint64_t number, std::uint64_t open_flags) {
+  switch (number) {
+    case SYS_openat:
+      return (open_flags & O_CREAT) != 0;
+    case SYS_write:
+    case SYS_pwrite64:
+    case SYS_ftruncate:
+    case SYS_fsync:
+    case SYS_mkdirat:
+    case SYS_renameat:
+    case SYS_renameat2:
+    case SYS_unlinkat:
+#ifdef SYS_mkdir
+    case SYS_mkdir:
+    case SYS_rename:
+    case SYS_unlink:
+    case SYS_rmdir:
+#endif
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Runs the program and kills it when it is about to make such a call for the `count`-th time. Its
+// exit status, or nothing if processes cannot be traced here.
+std::optional<int> KilledAtCall(Arguments arguments, int count) {
+  arguments.insert(arguments.begin(), {STABLEAA_PROGRAM_PATH, "train"});
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int null = ::open("/dev/null", O_WRONLY);
+    ::dup2(null, STDOUT_FILENO);
+    ::dup2(null, STDERR_FILENO);
+    if (::ptrace(PTRACE_TRACEME, 0, 0, 0) != 0) ::_exit(126);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 126) return std::nullopt;
+  ::ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
+  const auto end = [&] {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, &status, 0);
+    return status;
+  };
+  for (int signal = 0; WIFSTOPPED(status);) {
+    if (::ptrace(PTRACE_SYSCALL, child, 0, signal) != 0) return end(), std::nullopt;
+    ::waitpid(child, &status, 0);
+    if (!WIFSTOPPED(status)) break;
+    const bool is_call = WSTOPSIG(status) == (SIGTRAP | 0x80);
+    signal = is_call ? 0 : WSTOPSIG(status);
+    if (!is_call) continue;
+    __ptrace_syscall_info info = {};
+    const auto request = static_cast<__ptrace_request>(PTRACE_GET_SYSCALL_INFO);
+    if (::ptrace(request, child, sizeof(info), &info) <= 0) return end(), std::nullopt;
+    if (info.op == PTRACE_SYSCALL_INFO_ENTRY && Changes(info.entry.nr, info.entry.args[2]) &&
+        --count == 0) {
+      return end();
+    }
+  }
+  return status;
+}
+
+// The first evaluation in step 25, or at the end.
+class TrainCommandKills : public TrainCommand, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(FullEvaluationEvery, TrainCommandKills, testing::Values(25, 1000),
+                         testing::PrintToStringParamName());
+
+TEST_P(TrainCommandKills, AKillAtAnySystemCallChangesNothing) {
+  // A checkpoint besides those of start and end, which drop segments; all logs grow between them.
+  const Arguments run =
+      Arguments{"--env", "classic/cartpole", "--steps", "45"} +
+      Sets({"network.hidden=[4]", "train.batch=2", "replay.start=10", "replay.size=8",
+            "train.lookahead_updates=0", "agent.target_interval_updates=10",
+            "agent.weights.batch=8", fmt::format("eval.interval_steps={}", GetParam()),
+            "eval.episodes=1", "env.max_episode_steps=20", "train.log_interval_steps=1000",
+            "checkpoint.interval_steps=25"});
+  const fs::path straight = Start("straight", run);
+  int published = 0;
+  for (int call = 1;; ++call) {
+    ASSERT_LT(call, 2000);
+    const std::string out = Path(fmt::format("run{}", call));
+    const std::optional<int> status =
+        KilledAtCall(run + kOneThread + Arguments{"--out", out}, call);
+    if (!status) GTEST_SKIP() << "processes cannot be traced here";
+    if (WIFEXITED(*status)) {
+      EXPECT_EQ(WEXITSTATUS(*status), 0);
+      EXPECT_GT(call, 50);
+      break;
+    }
+    SCOPED_TRACE(fmt::format("call {}", call));
+    const bool exists = fs::exists(out);
+    published += exists ? 1 : 0;
+    const Outcome rest =
+        Train(exists ? Arguments{"--resume", out} : run + kOneThread + Arguments{"--out", out});
+    ASSERT_EQ(rest.exit_code, 0) << rest.err;
+    ExpectSameResults(out, straight);
+    for (const auto& entry : fs::directory_iterator(out + "/checkpoint")) {
+      // What a kill left aside may stay until the file is written again.
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with('.')) {
+        EXPECT_TRUE(fs::exists(straight / "checkpoint" / name)) << name;
+      }
+    }
+    if (HasFailure()) break;
+    fs::remove_all(out);
+  }
+  EXPECT_GT(published, 30);
+  for (const std::string& name : Names()) EXPECT_FALSE(name.starts_with('.')) << name;
+}
+
+// --- Threads -------------------------------------------------------------------------------------
+
+TEST_F(TrainCommand, TheNumberOfThreadsChangesNothing) {
+  Arguments run = kCartpole + Sets({"train.lookahead_updates=2", "agent.backup=double",
+                                    "agent.target_interval_updates=30"});
+  *(std::ranges::find(run, "--steps") + 1) = "400";
+  const fs::path one = Start("one", run);
+  for (const std::string threads : {"2", "3"}) {
+    ExpectDone(Train(run + Arguments{"--threads", threads, "--out", Path(threads)}));
+    ExpectSameResults(Path(threads), one);
+  }
+}
+
+TEST_F(FullTrainCommand, TheNumberOfThreadsChangesNothingOnMinatar) {
+  const Arguments run =
+      Arguments{"--env", "minatar/asterix", "--steps", "300"} +
+      Sets({"replay.start=60", "agent.target_interval_updates=30", "agent.weights.refresh=update",
+            "eval.interval_steps=150", "eval.episodes=3", "env.max_episode_steps=60",
+            "train.log_interval_steps=10"});
+  const fs::path one = Start("one", run);
+  for (const std::string threads : {"2", "3"}) {
+    ExpectDone(Train(run + Arguments{"--threads", threads, "--out", Path(threads)}));
+    ExpectSameResults(Path(threads), one);
+  }
+}
+
+}  // namespace stableaa::train_kills_test

@@ -1,0 +1,42 @@
+#include "stableaa/nn/native/native_input.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace stableaa {
+
+NativeInput::NativeInput(const Plan& plan, NativeValues& values)
+    : kernels_(BestKernels()),
+      values_(values),
+      shape_(plan.values[0]),
+      divisor_(static_cast<float>(plan.spec.input.divisor)),
+      is_taken_whole_(shape_.is_vector || std::ranges::any_of(plan.steps, [](const PlanStep& step) {
+                        return step.input == 0 && step.operation == Operation::kLinear;
+                      })) {}
+
+void NativeInput::Take(const NetworkInput& input, const NativeWorker& worker) const {
+  if (shape_.is_vector) {
+    if (worker.index == 0) {
+      std::memcpy(values_.Value(0), input.vectors.data(), input.vectors.size_bytes());
+    }
+    return;
+  }
+  const auto [first, last] = worker.Share(input.count);
+  for (int n = first; n < last; ++n) LoadSample(input, n, values_.ValueAt(0, n, worker));
+}
+
+void NativeInput::LoadSample(const NetworkInput& input, int sample, float* to) const {
+  const std::ptrdiff_t pixels = std::ptrdiff_t{shape_.height} * shape_.width;
+  const std::uint8_t* const* frames =
+      input.frames.data() + std::ptrdiff_t{sample} * shape_.channels;
+  if (shape_.channels == 4) return kernels_.interleave_four(frames, pixels, divisor_, to);
+  for (int c = 0; c < shape_.channels; ++c) {
+    for (std::ptrdiff_t i = 0; i < pixels; ++i) {
+      to[i * shape_.channels + c] = static_cast<float>(frames[c][i]) / divisor_;
+    }
+  }
+}
+
+}  // namespace stableaa

@@ -1,0 +1,37 @@
+// The input of a native network, turned into its first value.
+#ifndef STABLEAA_NN_NATIVE_NATIVE_INPUT_H_
+#define STABLEAA_NN_NATIVE_NATIVE_INPUT_H_
+
+#include "stableaa/nn/kernels.h"
+#include "stableaa/nn/native/native_values.h"
+#include "stableaa/nn/native/native_worker.h"
+#include "stableaa/nn/network.h"
+#include "stableaa/nn/plan.h"
+
+namespace stableaa {
+
+class NativeInput {
+ public:
+  NativeInput(const Plan& plan, NativeValues& values);
+
+  // Vectors, and frames that a linear step reads, are taken for all samples before the first
+  // step. Otherwise convolutions load the frames of one sample after another.
+  bool is_taken_whole() const { return is_taken_whole_; }
+
+  // This thread's share of all samples.
+  void Take(const NetworkInput& input, const NativeWorker& worker) const;
+
+  // The frames of one sample, interleaved and divided.
+  void LoadSample(const NetworkInput& input, int sample, float* to) const;
+
+ private:
+  const Kernels& kernels_;
+  NativeValues& values_;
+  Shape shape_;
+  float divisor_;
+  bool is_taken_whole_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_NN_NATIVE_NATIVE_INPUT_H_

@@ -1,0 +1,82 @@
+// What a run writes down while it goes on: sums over steps and updates, from which the rows of
+// metrics.csv and episodes.csv are made when they are due.
+#ifndef STABLEAA_RL_RUN_METRICS_RECORDER_H_
+#define STABLEAA_RL_RUN_METRICS_RECORDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "stableaa/rl/agent.h"
+#include "stableaa/rl/run/evaluation.h"
+#include "stableaa/rl/run/metrics.h"
+#include "stableaa/rl/run/run_directory.h"
+#include "stableaa/rl/run/run_options.h"
+
+namespace stableaa {
+
+class MetricsRecorder {
+ public:
+  // What a row is made at.
+  struct Moment {
+    std::int64_t step = 0;
+    double seconds = 0;  // that all parts of the run took
+  };
+
+  // All must outlive it.
+  MetricsRecorder(const RunDirectory& directory, const RunOptions& options, const Agent& agent);
+
+  // New files, or those that hold `rows`; what is behind these is cut off.
+  void Begin();
+  void Open(const RunLogs::Rows& rows);
+  // Under the name that the directory has now, which errors give.
+  void Reopen() { Open(logs_->rows()); }
+
+  // The numbers of an Agent::Update.
+  void AddUpdate(std::span<const double> values);
+  // Step `step` of the run, counted from 1.
+  void AddStep(std::int64_t step, double reward, bool terminated, bool truncated);
+
+  bool RowIsDue(std::int64_t step, bool evaluated) const;
+  // Adds a row and begins new sums.
+  void AddRow(const Moment& now, const std::optional<EvaluationResult>& evaluation);
+  // A row for the evaluation of the end, of which a run that goes on knows nothing.
+  void AddEndRow(const Moment& now, const EvaluationResult& evaluation);
+
+  std::int64_t episodes() const { return episodes_; }  // that have ended
+  std::optional<double> recent_return() const;         // mean over the last episodes
+  std::optional<double> last_loss() const { return last_loss_; }
+
+  void Sync() { logs_->Sync(); }
+  void Save(ByteWriter& out) const;
+  // Gives the rows that the files have to have. BadInput for numbers that no run with these options
+  // has after `step` steps.
+  RunLogs::Rows Load(ByteReader& in, std::int64_t step, std::int64_t evaluated_step);
+  // Steps per second are counted from here on.
+  void RateFrom(const Moment& now) { rated_ = now; }
+
+ private:
+  MetricRow Row(const Moment& now, const std::optional<EvaluationResult>& evaluation);
+  void LoadLoggedStep(ByteReader& in, std::int64_t step, std::int64_t evaluated_step);
+
+  const RunDirectory& directory_;
+  const RunOptions& options_;
+  const Agent& agent_;
+  std::unique_ptr<RunLogs> logs_;
+  MetricSums sums_;
+  std::int64_t episodes_ = 0;
+  double episode_return_ = 0;  // so far
+  std::int64_t episode_length_ = 0;
+  std::int64_t logged_step_ = 0;
+  Moment rated_;
+
+  // Shown while the run goes on, not part of it.
+  double recent_return_ = 0;
+  std::int64_t recent_episodes_ = 0;
+  std::optional<double> last_loss_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_RUN_METRICS_RECORDER_H_

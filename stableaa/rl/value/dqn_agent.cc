@@ -1,0 +1,182 @@
+#include "stableaa/rl/value/dqn_agent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/error.h"
+#include "stableaa/rl/run/saved_number.h"
+
+namespace stableaa {
+namespace {
+
+NetworkSpec NetworkFor(const RunOptions& options, const EnvironmentSpec& spec) {
+  return AgentNetwork(options.agent, ObservationLayout(spec).input(), spec.action.n);
+}
+
+}  // namespace
+
+void DqnAgent::RequireFits(const RunOptions& options, const EnvironmentSpec& spec) {
+  if (spec.action.kind != Space::Kind::kDiscrete) {
+    throw BadInput(
+        fmt::format("{} has continuous actions ({}); the agents of the DQN family need discrete "
+                    "ones",
+                    options.train.env, Describe(spec.action)));
+  }
+  (void)MakePlan(NetworkFor(options, spec));
+}
+
+AgentMemory DqnAgent::EstimateMemory(const RunOptions& options, const EnvironmentSpec& spec) {
+  return {.replay = Replay::EstimateBytes(options.replay, ObservationLayout(spec).frames(),
+                                          Learner::ReplayReserve(options)),
+          .networks = Learner::EstimateBytes(options, MakePlan(NetworkFor(options, spec)))};
+}
+
+DqnAgent::DqnAgent(const RunOptions& options, const EnvironmentSpec& spec)
+    : options_(options),
+      layout_(spec),
+      plan_(std::make_shared<const Plan>(MakePlan(NetworkFor(options, spec)))),
+      replay_(options.replay, {options.agent.n_step, options.agent.discount}, layout_.frames(),
+              Learner::ReplayReserve(options)),
+      learner_(options, plan_, layout_, replay_),
+      actor_(plan_, layout_, options.exploration.policy, options.agent.omega, 1),
+      encoded_(layout_.frames().observation_bytes()) {}
+
+std::span<const std::uint8_t> DqnAgent::Encode(const Observations& observations) {
+  layout_.Encode(observations, 0, encoded_);
+  return encoded_;
+}
+
+void DqnAgent::Begin(const Observations& observations) { replay_.Begin(Encode(observations)); }
+
+Actions DqnAgent::Act(std::int64_t step, const Observations& observations, RandomStream& random) {
+  const std::span<const std::int32_t> actions =
+      actor_.Act(learner_.online(), observations, options_.exploration.Epsilon(step), random);
+  action_ = actions[0];
+  return {.indices = actions};
+}
+
+void DqnAgent::Remember(const ActionOutcome& outcome) {
+  replay_.Add(action_, static_cast<float>(outcome.reward), outcome.terminated, outcome.truncated,
+              Encode(outcome.next));
+}
+
+bool DqnAgent::UpdateIsDue(std::int64_t step) const {
+  return step > options_.replay.start && step % options_.train.update_interval_steps == 0 &&
+         replay_.transitions() > 0;
+}
+
+std::span<const double> DqnAgent::Update(std::int64_t step) {
+  if (!UpdateIsDue(step)) return {};
+  const UpdateReport report = learner_.Update(step);
+  update_values_ = {report.loss, report.td_abs, report.q_mean};
+  return update_values_;
+}
+
+AgentTimes DqnAgent::times() const {
+  const UpdateTimes& times = learner_.times();
+  return {.sampling = times.sampling, .targets = times.targets, .gradient = times.gradient};
+}
+
+AgentMetrics DqnAgent::Metrics(std::int64_t step) const {
+  AgentMetrics metrics;
+  metrics.exploration.Add("epsilon", options_.exploration.Epsilon(step));
+  metrics.learning = MixingMetrics();
+  metrics.memory.Add("replay_states", static_cast<double>(replay_.states()));
+  metrics.wall.Add("wall_replay_bytes_per_frame", replay_.bytes_per_frame());
+  return metrics;
+}
+
+MetricRow DqnAgent::MixingMetrics() const {
+  const Mixing& mixing = learner_.mixing();
+  const LearnerCounts& counts = learner_.counts();
+  const bool mixes = options_.agent.mixes();
+  const auto if_mixing = [mixes](double value) {
+    return mixes ? std::optional(value) : std::nullopt;
+  };
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  MetricRow row;
+  // The weights in force; right after a shift those may still be of the former window.
+  row.Add("targets", mixes ? number(std::ssize(mixing.alpha)) : number(learner_.targets()));
+  row.Add("gain", if_mixing(mixing.gain));
+  row.Add("gain_held_out", if_mixing(mixing.gain_held_out));
+  row.Add("residual", if_mixing(mixing.residual));
+  row.Add("tau_norm", if_mixing(mixing.tau_norm));
+  row.Add("lambda", if_mixing(mixing.lambda));
+  row.Add("eta", if_mixing(mixing.eta));
+  row.Add("condition", if_mixing(mixing.condition));
+  // alpha_m is always the newest network's.
+  const auto window = static_cast<std::size_t>(options_.agent.window());
+  for (std::size_t k = 0; mixes && k < window; ++k) {
+    const std::size_t missing = window - mixing.alpha.size();
+    row.Add(fmt::format("alpha_{}", k + 1),
+            k >= missing ? std::optional(mixing.alpha[k - missing]) : std::nullopt);
+  }
+  row.Add("fallbacks", if_mixing(number(counts.fallbacks)));
+  row.Add("restarts", number(counts.restarts));
+  return row;
+}
+
+std::optional<EvaluationResult> DqnAgent::Evaluate(Environment& environment,
+                                                   const EvaluationOptions& options,
+                                                   std::uint64_t seed,
+                                                   const std::function<bool()>& stop) {
+  if (!evaluation_actor_) {
+    evaluation_actor_ = std::make_unique<Actor>(plan_, layout_, PolicyKind::kGreedy,
+                                                options_.agent.omega, environment.num_envs());
+  }
+  struct Stopped {};
+  try {
+    return stableaa::Evaluate(environment, *evaluation_actor_, learner_.online(), options.episodes,
+                              options.epsilon, seed, [&stop](const EvaluationStep&) {
+                                if (stop && stop()) throw Stopped{};
+                              });
+  } catch (const Stopped&) {
+    return std::nullopt;
+  }
+}
+
+void DqnAgent::WriteDiagnosis(const std::filesystem::path& path) const {
+  learner_.WriteDiagnosis(path);
+}
+
+void DqnAgent::SaveFiles(const std::filesystem::path& directory) {
+  replay_.SaveSegments(directory);
+}
+
+void DqnAgent::Save(ByteWriter& out) const {
+  replay_.Save(out);
+  learner_.Save(out);
+}
+
+void DqnAgent::RemoveOldFiles(const std::filesystem::path& directory) const {
+  replay_.RemoveOldSegments(directory);
+}
+
+void DqnAgent::Load(ByteReader& in, const std::filesystem::path& directory,
+                    const RunPosition& position) {
+  replay_.Load(in, directory, actor_.num_actions());
+  learner_.Load(in);
+  CheckLoaded(in, position);
+}
+
+void DqnAgent::CheckLoaded(const ByteReader& in, const RunPosition& position) {
+  const auto [step, episodes, observations] = position;
+  ExpectCount(in, "states that the replay has met", static_cast<std::uint64_t>(step + episodes + 1),
+              static_cast<std::uint64_t>(replay_.next_id()));
+  if (!replay_.in_episode() ||
+      !std::ranges::equal(Encode(observations), replay_.newest_observation())) {
+    throw in.Wrong("expected the environment's observation as the newest of the replay");
+  }
+  const std::int64_t interval = options_.train.update_interval_steps;
+  const std::int64_t due = step / interval - std::min(step, options_.replay.start) / interval;
+  if (updates() > due) {
+    throw in.Wrong(
+        fmt::format("expected at most {} updates in {} steps, found {}", due, step, updates()));
+  }
+}
+
+}  // namespace stableaa

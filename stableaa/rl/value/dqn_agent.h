@@ -1,0 +1,75 @@
+// The DQN family as an Agent: a value per action, from a replay, with one target network or a
+// mixture of several (agent_options.h).
+#ifndef STABLEAA_RL_VALUE_DQN_AGENT_H_
+#define STABLEAA_RL_VALUE_DQN_AGENT_H_
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stableaa/nn/plan.h"
+#include "stableaa/rl/agent.h"
+#include "stableaa/rl/replay/observation_layout.h"
+#include "stableaa/rl/replay/replay.h"
+#include "stableaa/rl/value/actor.h"
+#include "stableaa/rl/value/learner.h"
+
+namespace stableaa {
+
+class DqnAgent : public Agent {
+ public:
+  // BadInput for continuous actions and for a network that does not fit the observations.
+  static void RequireFits(const RunOptions& options, const EnvironmentSpec& spec);
+  static AgentMemory EstimateMemory(const RunOptions& options, const EnvironmentSpec& spec);
+
+  DqnAgent(const RunOptions& options, const EnvironmentSpec& spec);
+
+  void Begin(const Observations& observations) override;
+  Actions Act(std::int64_t step, const Observations& observations, RandomStream& random) override;
+  void Remember(const ActionOutcome& outcome) override;
+  std::span<const double> Update(std::int64_t step) override;
+
+  const Parameters& weights() const override { return learner_.online(); }
+  std::int64_t updates() const override { return learner_.counts().updates; }
+  AgentTimes times() const override;
+  std::vector<std::string> update_metrics() const override { return {"loss", "td_abs", "q_mean"}; }
+  AgentMetrics Metrics(std::int64_t step) const override;
+
+  std::optional<EvaluationResult> Evaluate(Environment& environment,
+                                           const EvaluationOptions& options, std::uint64_t seed,
+                                           const std::function<bool()>& stop) override;
+
+  void WriteDiagnosis(const std::filesystem::path& path) const override;
+  void SaveFiles(const std::filesystem::path& directory) override;
+  void Save(ByteWriter& out) const override;
+  void RemoveOldFiles(const std::filesystem::path& directory) const override;
+  void Load(ByteReader& in, const std::filesystem::path& directory,
+            const RunPosition& position) override;
+
+ private:
+  bool UpdateIsDue(std::int64_t step) const;
+  MetricRow MixingMetrics() const;
+  void CheckLoaded(const ByteReader& in, const RunPosition& position);
+  std::span<const std::uint8_t> Encode(const Observations& observations);
+
+  const RunOptions options_;
+  const ObservationLayout layout_;
+  const std::shared_ptr<const Plan> plan_;
+  Replay replay_;
+  Learner learner_;
+  Actor actor_;
+  std::unique_ptr<Actor> evaluation_actor_;  // made when first needed
+  std::int32_t action_ = 0;                  // of the last Act
+  std::array<double, 3> update_values_ = {};
+  std::vector<std::uint8_t> encoded_;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_VALUE_DQN_AGENT_H_

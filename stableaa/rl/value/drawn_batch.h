@@ -1,0 +1,29 @@
+// A batch that was drawn from the replay and waits for its update.
+#ifndef STABLEAA_RL_VALUE_DRAWN_BATCH_H_
+#define STABLEAA_RL_VALUE_DRAWN_BATCH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "stableaa/rl/replay/replay.h"
+#include "stableaa/rl/value/target_networks.h"
+#include "stableaa/rl/value/weight_fitter.h"
+
+namespace stableaa {
+
+struct DrawnBatch {
+  std::int64_t update = 0;  // which one it is for, from 1
+  ReplayBatch batch;
+  // For mixing weights that are computed in each update; else empty.
+  std::vector<std::int64_t> sample_ids;
+  ReplayBatch sample;
+
+  // What TargetWindow::Evaluate computes, from frozen networks only.
+  std::vector<FrozenState> states;
+  FrozenValues values, sample_values;
+  Mixing mixing;
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_VALUE_DRAWN_BATCH_H_

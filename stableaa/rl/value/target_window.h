@@ -1,0 +1,84 @@
+// The window of target networks that updates look at: when it shifts and restarts, and the mixing
+// weights in force.
+//
+//   window.Evaluate(drawn);                  // its values, from frozen networks only
+//   window.UseWeights(drawn);                // for agents that compute them in each update
+//   ... the update, with window.mixing() ...
+//   window.CountUpdate();
+//   if (window.shift_is_due()) window.Shift(online, sampler);
+#ifndef STABLEAA_RL_VALUE_TARGET_WINDOW_H_
+#define STABLEAA_RL_VALUE_TARGET_WINDOW_H_
+
+#include <cstdint>
+
+#include "stableaa/rl/value/agent_options.h"
+#include "stableaa/rl/value/drawn_batch.h"
+#include "stableaa/rl/value/target_networks.h"
+#include "stableaa/rl/value/transition_sampler.h"
+#include "stableaa/rl/value/weight_fitter.h"
+
+namespace stableaa {
+
+class ByteReader;
+class ByteWriter;
+
+struct LearnerCounts {
+  std::int64_t updates = 0;
+  std::int64_t shifts = 0;
+  std::int64_t restarts = 0;
+  std::int64_t fallbacks = 0;  // times that the safeguard chose the newest network alone
+};
+
+// Not thread-safe, except that Evaluate may run at the same time as anything but Shift, networks
+// and Load.
+class TargetWindow {
+ public:
+  // Begins with `networks`; the newest of them is used alone until weights are computed. `stack`:
+  // frames of an observation.
+  TargetWindow(const AgentOptions& agent, int stack, TargetNetworks networks);
+
+  // What a batch needs from the networks: the values of its states, and the weights of its sample.
+  void Evaluate(DrawnBatch& drawn);
+
+  // Puts the weights of Evaluate into force, if they are computed in each update.
+  void UseWeights(const DrawnBatch& drawn);
+
+  void CountUpdate() { ++counts_.updates; }
+  // Whether the last update was the last for these networks.
+  bool shift_is_due() const { return counts_.updates % agent_.target_interval_updates == 0; }
+  // The last update that the present networks are for.
+  std::int64_t last_update() const;
+
+  // θ_i ← θ_{i+1}, θ_m ← θ, then a restart and new weights if they are due, for which it draws a
+  // sample. Throws WorkFailed if a value in the sample is not finite.
+  void Shift(const Parameters& online, TransitionSampler& sampler);
+
+  const Mixing& mixing() const { return mixing_; }
+  const LearnerCounts& counts() const { return counts_; }
+  const TargetNetworks& networks() const { return networks_; }
+  // Counts the windows from 1, for dynamic-boltzmann.
+  std::int64_t time() const { return counts_.shifts + 1; }
+
+  // Load throws BadInput for what no window with these options saved after `updates` updates.
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in, std::int64_t updates);
+
+ private:
+  void Restart();
+  void Refresh(TransitionSampler& sampler);
+  void CheckMixing(const ByteReader& in) const;
+  void LoadCounts(ByteReader& in, std::int64_t updates);
+
+  const AgentOptions agent_;
+  const int stack_;
+  TargetNetworks networks_;
+  WeightFitter fitter_;
+  Mixing mixing_;
+  LearnerCounts counts_;
+  double best_residual_ = 0;       // since the last restart; 0: none yet
+  std::int64_t restarted_at_ = 0;  // update
+};
+
+}  // namespace stableaa
+
+#endif  // STABLEAA_RL_VALUE_TARGET_WINDOW_H_
