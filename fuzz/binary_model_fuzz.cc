@@ -1,6 +1,6 @@
 // Binary models from any bytes: a BadInput, or a canonical model that lies within the bytes. The
-// first byte chooses: a file as it stands, or one whose checksums are made to fit, so that what is
-// behind them is tried too.
+// first byte chooses: a file as it stands, or one whose checksums are made to fit, to reach what
+// they guard.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

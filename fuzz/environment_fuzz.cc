@@ -1,7 +1,6 @@
 // Saved environments from any bytes: either a BadInput that changes nothing, or a state that saves
-// to the same bytes, can be played, drawn and saved again. The first byte chooses the environment,
-// and whether what all its states of one seed begin with is put before the bytes, so that all else
-// is reached.
+// to the same bytes and can be played, drawn and saved again. The first byte chooses the
+// environment and whether the right head is put before the bytes, to reach what comes after it.
 #include <algorithm>
 #include <array>
 #include <cmath>

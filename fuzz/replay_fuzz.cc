@@ -1,19 +1,15 @@
-// Saved replays and segments of them from any bytes: either a BadInput that changes nothing, or a
-// state that saves to the same bytes, can be played on with, sampled and read. The first byte
-// chooses compression, priorities, whether the bytes are of a segment alone, and whether what all
-// of a kind begin with is put before them, so that all else is reached. The files of full segments
-// are always the same ones; for what is in them a segment alone stands.
-#include <stdlib.h>
-
+// Saved replays and segments from any bytes: either a BadInput that changes nothing, or a state
+// that saves to the same bytes and can be played on, sampled and read. The first byte chooses the
+// compression, priorities, whether the bytes are a single segment, and whether the right head is
+// put before them, to reach what comes after it. The files of full segments are always the same;
+// single segments test their content.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "fuzz/accepts.h"
@@ -22,11 +18,11 @@
 #include "stableaa/rl/replay/frame_codec.h"
 #include "stableaa/rl/replay/replay.h"
 #include "stableaa/rl/replay/replay_segment.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa {
 namespace {
 
-namespace fs = std::filesystem;
 using Bytes = std::span<const std::byte>;
 
 constexpr FrameShape kShape = {.stack = 2, .frame_bytes = 24};
@@ -35,22 +31,6 @@ constexpr int kActions = 256;
 constexpr int kSegmentStates = kSize / 8;
 constexpr std::size_t kOptionBytes = 6 * 8 + 1 + 2 * 8;  // of a saved replay
 constexpr std::size_t kNumberBytes = 8 + 4;              // of a saved segment
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (fs::temp_directory_path() / "replay_fuzz.XXXXXX").string();
-    Require(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~TemporaryDirectory() { fs::remove_all(path_); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // Plays so many steps from the beginning of an episode on; every fifth ends one.
 void Play(Replay& replay, int steps) {
@@ -72,7 +52,7 @@ void Play(Replay& replay, int steps) {
 
 struct Kind {
   ReplayOptions options;
-  TemporaryDirectory directory;
+  TemporaryFolder directory;
   std::vector<std::byte> saved;
 
   Kind(Compression compression, bool prioritized)

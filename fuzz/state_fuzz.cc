@@ -127,7 +127,7 @@ void TryCheckedFile(Bytes bytes) {
   Require(std::ranges::equal(content.payload, bytes.subspan(28, bytes.size() - 32)));
 }
 
-// With a right checksum behind them, so that all else is reached.
+// With the right checksum after them, to reach what it guards.
 void TrySealedFile(Bytes bytes) {
   std::vector<std::byte> sealed(bytes.begin(), bytes.end());
   auto crc = static_cast<std::uint32_t>(

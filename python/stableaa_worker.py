@@ -31,12 +31,12 @@ import time  # noqa: E402
 import traceback  # noqa: E402
 
 CONTROL, MEMORY = 3, 4
-FRAMES_TOLD = 3  # of the calls that led to an exception
+FRAMES_TOLD = 3  # how many of the calls that led to an exception are reported
 PACKAGES = {"cv2": "opencv-python-headless", "ale_py": "ale-py"}
 
 
 class Refused(Exception):
-    """What was asked for cannot be had. The kind tells stableaa what to say: input, unknown, package, failed."""
+    """The request cannot be met. The kind tells stableaa what to say: input, unknown, package, failed."""
 
     def __init__(self, kind, message, frames=()):
         super().__init__(message)
@@ -73,13 +73,13 @@ class AtariGame:
         self.actions = self.ale.getLegalActionSet() if protocol["all_actions"] else self.ale.getMinimalActionSet()
         self.names = [action.name for action in self.actions]
         self.fires = protocol["fire"] and "FIRE" in self.names and len(self.names) >= 3
-        # The last two frames of a step; what one sees is the larger of both, because sprites flicker.
+        # The last two frames of a step; the picture is the maximum of both, because sprites flicker.
         self.last_two = np.zeros((2, *self.ale.getScreenDims()), np.uint8)
         self.observation = np.zeros((4, 84, 84), np.uint8)
         self.game_over = True
 
     def load_game(self):
-        """In its mode and difficulty, which loading a ROM forgets and beginning a game heeds."""
+        """Loads the ROM in its mode and difficulty, which loading forgets and the next game heeds."""
         self.ale.loadROM(self.rom)
         if "mode" in self.variant:
             self.ale.setMode(self.variant["mode"])
@@ -192,7 +192,7 @@ class AtariVector:
         return observations, rewards, terminated, truncated
 
 
-# What others call what the protocol decides, and our keys for it.
+# Other names for what the protocol decides, and our keys for it.
 DECIDED = {
     "repeat_action_probability": "env.sticky", "full_action_space": "env.actions",
     "max_num_frames_per_episode": "env.max_episode_steps", "frameskip": "env.protocol", "noop_max": "env.protocol",
@@ -335,7 +335,7 @@ class GymnasiumGame:
         return reward, terminated, truncated
 
     def see(self, observation):
-        """NumPy would stretch what is too small."""
+        """Checks the shape: NumPy would stretch what is too small."""
         if np.shape(observation) != self.shape:
             raise ValueError(f"an observation of shape {np.shape(observation)} where its space has {self.shape}")
         self.observation = observation
@@ -398,7 +398,7 @@ def make_gymnasium(wanted):
 
 
 def usual_speed(frames_per_second):
-    """Of pictures shown to people, whatever the environment says."""
+    """A usable rate of pictures, whatever the environment says."""
     try:
         frames_per_second = float(frames_per_second)
     except (TypeError, ValueError):
@@ -447,7 +447,7 @@ class Separate:
         return picture.shape[:2]
 
     def close(self):
-        """All of them, whatever one has against it."""
+        """Closes all of them, even if one raises."""
         problem = None
         for game in self.games:
             try:
@@ -521,8 +521,8 @@ def step(games, memory):
 
 
 def bench(games, memory):
-    """As many steps as bench[0] says, with random actions if they are discrete, else with those that are in the
-    memory; bench[0] becomes the seconds."""
+    """Takes bench[0] steps, with random actions if they are discrete, else with those in the memory; bench[0]
+    becomes the seconds."""
     count, choices = int(memory.bench[0]), memory.choices
     random, actions = np.random.default_rng(count), memory.actions
     begin = time.perf_counter()
@@ -573,15 +573,15 @@ def is_machinery(file):
 
 
 def is_wrapper(file):
-    """Whether it lies between the worker and an environment, in Gymnasium."""
+    """Whether the file is part of Gymnasium between the worker and an environment."""
     folder = os.path.dirname(sys.modules["gymnasium"].__file__) if "gymnasium" in sys.modules else None
     return bool(folder) and file.startswith(
         (f"{folder}/wrappers/", f"{folder}/core.py", f"{folder}/envs/registration.py"))
 
 
 def frames_of(error):
-    """Where an exception was raised and by whom that was called: file:line in function, the innermost first. Of the
-    environment; else the last one of Gymnasium, where what an environment returned was of no use."""
+    """Where an exception was raised, and the calls that led there: file:line in function, the innermost first. Only
+    calls in the environment; if there are none, the last in Gymnasium, which rejected what it returned."""
     last = []
     for one in [error] if error.__cause__ is None else [error, error.__cause__]:
         calls = [frame for frame in traceback.extract_tb(one.__traceback__) if not is_machinery(frame.filename)]
@@ -612,7 +612,7 @@ def stay_apart():
 
 
 def flush():
-    """What C has printed and keeps in a buffer of its own."""
+    """Flushes what C code has printed to its own buffer."""
     try:
         importlib.import_module("ctypes").CDLL(None).fflush(None)
     except Exception:
@@ -642,7 +642,7 @@ def main():
             commands[command](games, memory)
         except (Exception, SystemExit) as error:
             if os.getpid() != owner:
-                raise  # of a copy that the environment has forked
+                raise  # in a copy that the environment has forked
             flush()
             os.write(CONTROL, b"e")
             say(problem_of(error))

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -118,6 +119,13 @@ class ProgramAtWork {
       SleepFor(2e-4);
     }
     return false;
+  }
+
+  // What it has printed up to now. Opened again: reading from out_ would move the place where it
+  // writes.
+  std::string OutSoFar() const {
+    std::ifstream file("/proc/self/fd/" + std::to_string(::fileno(out_)));
+    return {std::istreambuf_iterator<char>(file), {}};
   }
 
   // Waits for its end. The exit code is negative if a signal ended it.

@@ -256,7 +256,7 @@ void AddTheoryCommand(CLI::App& program) {
                    "Draw the theory's figures first, as SVG, PNG and CSV (needs gnuplot)")
       ->type_name("DIR");
   theory->add_flag("--json", flags->json, "One JSON object per claim");
-  theory->footer(std::string());  // else CLI11 puts the program's after what follows
+  theory->footer(std::string());  // otherwise CLI11 adds the program's
   theory->footer([] {
     return fmt::format(
         "{}"

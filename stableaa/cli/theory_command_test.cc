@@ -1,5 +1,6 @@
 // `stableaa theory` as its users see it.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include <cstdlib>
@@ -12,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::theory_command_test {
 
@@ -176,9 +179,11 @@ TEST(Theory, BadNumbersAreRefused) {
 }
 
 TEST(FullTheory, AnInterruptEndsItWithExitCodeOneAndKeepsTheRowsAboveIt) {
-  const Outcome outcome = RunCommand({"timeout", "--foreground", "--preserve-status", "-s", "INT",
-                                      "2", STABLEAA_PROGRAM_PATH, "theory", "boltzmann-expansive",
-                                      "thm1", "--trials", "20000"});
+  ProgramAtWork theory({"theory", "boltzmann-expansive", "thm1", "--trials", "20000"});
+  ASSERT_TRUE(theory.Until(
+      [&] { return theory.OutSoFar().find("\nboltzmann-expansive ") != std::string::npos; }));
+  theory.Signal(SIGINT);
+  const Outcome outcome = theory.Wait();
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_NE(outcome.out.find("\nboltzmann-expansive "), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
@@ -188,17 +193,11 @@ TEST(FullTheory, AnInterruptEndsItWithExitCodeOneAndKeepsTheRowsAboveIt) {
 
 class FullTheoryFigures : public testing::Test {
  protected:
-  FullTheoryFigures() {
-    std::string name = testing::TempDir() + "theory_figures_XXXXXX";
-    directory_ = mkdtemp(name.data());
-  }
-  ~FullTheoryFigures() override { std::filesystem::remove_all(directory_); }
-
-  std::filesystem::path directory_;
+  const TemporaryFolder directory_;
 };
 
 TEST_F(FullTheoryFigures, AreDrawnIntoANewDirectory) {
-  const std::filesystem::path into = directory_ / "new" / "figures";
+  const std::filesystem::path into = directory_ / "new/figures";
   const Outcome outcome =
       Stableaa({"theory", "prop1", "--trials", "1", "--figures", into.string(), "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

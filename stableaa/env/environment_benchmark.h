@@ -9,12 +9,11 @@
 namespace stableaa {
 
 struct EnvironmentTiming {
-  // Of all environments of the batch together; observations written in every step, episodes that
-  // end and begin included. The median over 20 or more pieces of the time.
+  // All environments of the batch together, with every observation written and episodes ending and
+  // beginning. The median of 20 or more pieces.
   double steps_per_second = 0;
-  // Bridged environments of one worker: the same environments stepped by a loop in Python without
-  // the bridge, and the share of its speed that is left with it: the median over pairs of pieces,
-  // which are measured in turns.
+  // Only if one worker has all of them: the speed of a loop in Python without the bridge, and the
+  // share of it that the bridge keeps, the median over pairs of pieces measured in turns.
   std::optional<double> python_steps_per_second = {};
   std::optional<double> ratio = {};
 };

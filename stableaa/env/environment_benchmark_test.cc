@@ -3,28 +3,34 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "stableaa/env/registry.h"
 
 namespace stableaa::environment_benchmark_test {
 
-// The best of a few tries: other work on the machine only ever slows down.
-double BestStepsPerSecond(const std::string& id, double enough) {
+// Steps per second as a share of those of MountainCar, which does next to nothing: measured in
+// turns, so a slow or busy machine slows both. The best of a few tries; ends with one that is
+// enough.
+double BestShare(const std::string& id, double enough) {
   const auto environment = MakeEnvironment(id);
+  const auto yardstick = MakeEnvironment("classic/mountain_car");
   double best = 0;
-  for (int attempt = 0; attempt < 8 && best < enough; ++attempt) {
-    best = std::max(best, MeasureEnvironment(*environment, .3).steps_per_second);
+  for (int attempt = 0; attempt < 20 && best < enough; ++attempt) {
+    const double steps = MeasureEnvironment(*environment, .1).steps_per_second;
+    best = std::max(best, steps / MeasureEnvironment(*yardstick, .1).steps_per_second);
   }
   return best;
 }
 
+// Measured: .23 to .56.
 TEST(BenchNative, MinatarIsFast) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
   GTEST_SKIP() << "not an optimised build";
 #endif
-  EXPECT_GE(BestStepsPerSecond("minatar/breakout", 5e6), 5e6);
+  EXPECT_GE(BestShare("minatar/breakout", .25), .25);
   for (const std::string game : {"asterix", "freeway", "seaquest", "space_invaders"}) {
-    EXPECT_GE(BestStepsPerSecond("minatar/" + game, 1.5e6), 1.5e6) << game;
+    EXPECT_GE(BestShare("minatar/" + game, .15), .15) << game;
   }
 }
 

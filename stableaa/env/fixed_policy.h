@@ -1,4 +1,4 @@
-// Policies that need no learning: to look at an environment, to measure it, to compare agents with.
+// Policies that need no learning: to look at an environment, measure it and compare agents with.
 #ifndef STABLEAA_ENV_FIXED_POLICY_H_
 #define STABLEAA_ENV_FIXED_POLICY_H_
 

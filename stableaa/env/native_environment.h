@@ -1,5 +1,5 @@
-// A batch of simulations that live in this process, with what makes environments of them: episodes
-// that end and begin, limits, exact state.
+// A batch of simulations in this process, with what makes them environments: episodes, limits,
+// exact state.
 #ifndef STABLEAA_ENV_NATIVE_ENVIRONMENT_H_
 #define STABLEAA_ENV_NATIVE_ENVIRONMENT_H_
 

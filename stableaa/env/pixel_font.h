@@ -14,7 +14,7 @@
 
 namespace stableaa {
 
-// Of a character of scale 1.
+// The size of a character at scale 1.
 inline constexpr int kGlyphWidth = 5;
 inline constexpr int kGlyphAdvance = 6;  // to the next one
 inline constexpr int kCapitalHeight = 7;

@@ -17,6 +17,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/env/native_environment.h"
 #include "stableaa/env/registry.h"
+#include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::rollout_test {
 
@@ -307,14 +308,6 @@ TEST(Rollout, TakesOneEnvironment) {
 
 class TraceTest : public testing::Test {
  protected:
-  TraceTest() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "stableaa-test-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  ~TraceTest() override { std::filesystem::remove_all(directory_); }
-
   std::string path() const { return (directory_ / "trace.csv").string(); }
 
   // Runs, and reads the trace back: lines of fields.
@@ -349,7 +342,7 @@ class TraceTest : public testing::Test {
     return lines;
   }
 
-  std::filesystem::path directory_;
+  const TemporaryFolder directory_;
 };
 
 float ToFloat(const std::string& text) { return std::strtof(text.c_str(), nullptr); }
@@ -465,7 +458,7 @@ TEST_F(TraceTest, KeepsEveryNumberToTheLastBit) {
 
 TEST_F(TraceTest, WithoutFinishThereIsNoFile) {
   { TraceWriter writer(path(), ClockSpec()); }
-  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
   EXPECT_THROW(TraceWriter((directory_ / "missing" / "trace.csv").string(), ClockSpec()), Error);
 }
 

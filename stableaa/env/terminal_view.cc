@@ -37,12 +37,12 @@ int NumberIn(const char* variable, int otherwise) {
 
 std::FILE* Checked(std::FILE* stream, const TerminalViewOptions& options) {
   if (::isatty(::fileno(stream)) != 1) {
-    throw BadInput("--terminal needs a terminal to draw on, and the output is not one");
+    throw BadInput("expected a terminal to draw on, and the output is not one");
   }
   const std::string_view term = Variable("TERM");
   if (term.empty() || term == "dumb") {
     throw BadInput(
-        fmt::format("--terminal needs a terminal with colours, and TERM is '{}'", Shorten(term)));
+        fmt::format("expected a terminal with colours, and TERM is '{}'", Shorten(term)));
   }
   if (!(options.frames_per_second >= .1 && options.frames_per_second <= 1000)) {
     throw BadInput(fmt::format("a view has 0.1 to 1000 frames per second, found {}",

@@ -4,10 +4,10 @@
 //   for (...) view.Show(env->frame(0), "episode 3  step 120  action right  reward 1  return 12");
 //
 // A character cell is about twice as high as wide and shows two pixels: the upper half block U+2580
-// in the colour of the upper one on a background in that of the lower one. The picture is drawn
-// over the former one; the last stays, in the scrollback like any other output. The cursor rests
-// below and is neither hidden nor moved to another screen: whatever ends the program, and a Ctrl-C
-// makes the terminal drop what it has not yet read, there is nothing to restore.
+// in the colour of the upper one, on a background in that of the lower one. Each picture is drawn
+// over the last; the final one stays in the scrollback like any other output. The cursor rests
+// below and is neither hidden nor moved to another screen, so nothing has to be restored however
+// the program ends.
 //
 // While a view is shown nothing else should write to the terminal.
 #ifndef STABLEAA_ENV_TERMINAL_VIEW_H_
@@ -41,7 +41,7 @@ class TerminalView {
   TerminalView(std::FILE* stream, TerminalViewOptions options);
 
   // Waits until the frame is due, 1 / frames_per_second after the former one, and draws it with
-  // lines of text below, each cut to the terminal's width. What comes late is not caught up with.
+  // lines of text below, each cut to the terminal's width. Late frames are not caught up with.
   // WorkFailed if the terminal is gone.
   void Show(const Picture& picture, std::span<const std::string> status);
   void Show(const Picture& picture, std::string_view status);  // one line

@@ -10,11 +10,16 @@
 
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "stableaa/base/files/descriptor.h"
 #include "stableaa/core/error.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::terminal_view_test {
 
@@ -163,27 +168,25 @@ class TerminalViewTest : public testing::Test {
     EXPECT_EQ(::ioctl(ours_.get(), TIOCSWINSZ, &size), 0);
   }
 
-  // What has arrived at the terminal since last asked.
+  // What has arrived at the terminal since last asked. The system passes it on when it finds the
+  // time, so a mark is sent after it and waited for.
   std::string Arrived() const {
+    constexpr std::string_view kMark = "<end>";
+    EXPECT_EQ(::write(::fileno(stream_), kMark.data(), kMark.size()), std::ssize(kMark));
     std::string text;
     pollfd ready = {ours_.get(), POLLIN, 0};
     std::array<char, 4096> part;
-    while (::poll(&ready, 1, 20) == 1) {
+    while (!text.ends_with(kMark) && ::poll(&ready, 1, 60'000) == 1) {
       const ssize_t got = ::read(ours_.get(), part.data(), part.size());
       if (got <= 0) break;
       text.append(part.data(), static_cast<std::size_t>(got));
     }
-    return text;
+    EXPECT_TRUE(text.ends_with(kMark)) << text;
+    return text.substr(0, text.size() - kMark.size());
   }
 
-  static std::string MessageOf(std::FILE* stream, TerminalViewOptions options = {}) {
-    try {
-      TerminalView view(stream, options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
-      return error.what();
-    }
-    return "";
+  static std::string Refusal(std::FILE* stream, TerminalViewOptions options = {}) {
+    return MessageOf([&] { TerminalView view(stream, options); });
   }
 
   Descriptor ours_;
@@ -280,24 +283,27 @@ TEST_F(TerminalViewTest, KeepsThePaceAndDoesNotCatchUp) {
   using Clock = std::chrono::steady_clock;
   const Picture picture = Filled(1, 1, kRed);
   TerminalView view(stream_, {.frames_per_second = 100});
-  view.Show(picture, "");
-  ::usleep(45'000);  // four frames late
-  const Clock::time_point begin = Clock::now();
-  for (int i = 0; i < 6; ++i) view.Show(picture, "");
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  EXPECT_GE(seconds, .049);
+  double seconds = 2;
+  for (int attempt = 0; attempt < 10 && seconds >= 2; ++attempt) {  // the machine may be busy
+    view.Show(picture, "");
+    ::usleep(45'000);  // four frames late
+    const Clock::time_point begin = Clock::now();
+    for (int i = 0; i < 6; ++i) view.Show(picture, "");
+    seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    EXPECT_GE(seconds, .049);
+    Arrived();
+  }
   EXPECT_LT(seconds, 2);
 }
 
 TEST_F(TerminalViewTest, NeedsATerminal) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-  EXPECT_EQ(MessageOf(file.get()),
-            "--terminal needs a terminal to draw on, and the output is not one");
+  EXPECT_EQ(Refusal(file.get()), "expected a terminal to draw on, and the output is not one");
   ::setenv("TERM", "dumb", 1);
-  EXPECT_EQ(MessageOf(stream_), "--terminal needs a terminal with colours, and TERM is 'dumb'");
+  EXPECT_EQ(Refusal(stream_), "expected a terminal with colours, and TERM is 'dumb'");
   ::setenv("TERM", "xterm", 1);
-  EXPECT_EQ(MessageOf(stream_), "");
-  EXPECT_EQ(MessageOf(stream_, {.frames_per_second = 0}),
+  EXPECT_EQ(Refusal(stream_), "no error");
+  EXPECT_EQ(Refusal(stream_, {.frames_per_second = 0}),
             "a view has 0.1 to 1000 frames per second, found 0");
   TerminalView view(stream_, {});
   EXPECT_THROW(view.Show(Picture(), ""), Error);

@@ -51,7 +51,7 @@ VideoOptions Checked(const fs::path& path, const VideoOptions& options) {
     throw BadInput(fmt::format("a video's scale is 1 to {}, or 0 to choose, found {}", kMaxScale,
                                options.scale));
   }
-  ToolSeconds();  // a wrong limit is told now
+  ToolSeconds();  // throws now if the limit is wrong
   return options;
 }
 
@@ -147,7 +147,7 @@ void RefuseFlood(const Descriptor& file, off_t most) {
   }
 }
 
-// Of ffmpeg's messages the last that says something.
+// The last of ffmpeg's messages that says something.
 std::string LastLine(std::string_view text) {
   while (!text.empty()) {
     const std::size_t newline = text.rfind('\n');

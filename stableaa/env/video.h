@@ -1,4 +1,4 @@
-// Pictures into a video file, by way of the program ffmpeg.
+// Writes pictures to a video file, with the program ffmpeg.
 //
 //   VideoWriter video("breakout.gif", {.frames_per_second = 15});
 //   for (...) video.Add(env->frame(0));
@@ -7,15 +7,15 @@
 // The ending of the path decides:
 // - .gif repeats for ever. Each picture has a palette of its own: pictures of at most 256 colours
 //   are exact, and memory does not grow with the length, at the price of some 25 ms per picture.
-//   Times are in hundredths of a second, so that pictures stand unequally long at, say, 15 per
-//   second; browsers show nothing shorter than two hundredths, so that above 50 per second pictures
-//   are left out.
+//   Times are in hundredths of a second, so at, say, 15 per second some pictures last longer than
+//   others; browsers show nothing shorter than two hundredths, so above 50 per second pictures are
+//   left out.
 // - .mp4 is H.264 as every browser plays it (yuv420p: sides are even, by a black line if need be).
 //
 // The file appears whole or not at all, as AtomicFile sees to; ffmpeg works in memory, which holds
 // the encoded video. When the writer's process dies, ffmpeg ends with it. An ffmpeg that neither
-// reads nor writes for ToolSeconds (base/outside_tool.h: a minute), that writes more than its
-// pictures can take (or 4 GiB) or no video at all, or Ctrl-C while one waits for it, is WorkFailed.
+// reads nor writes for ToolSeconds (base/process/outside_tool.h: a minute), that writes more than
+// its pictures can take (or 4 GiB) or no video at all is WorkFailed, and so is Ctrl-C while waiting.
 #ifndef STABLEAA_ENV_VIDEO_H_
 #define STABLEAA_ENV_VIDEO_H_
 
@@ -40,8 +40,8 @@ int WatchableScale(const Picture& picture);
 
 class VideoWriter {
  public:
-  // Checks what would else fail after the work. BadInput: an option out of range, another ending.
-  // WorkFailed: a path that cannot be written to (AtomicFile), ffmpeg is not installed.
+  // Checks what would otherwise fail after the work. BadInput: an option out of range, another
+  // ending. WorkFailed: a path that cannot be written to (AtomicFile), ffmpeg is not installed.
   explicit VideoWriter(std::filesystem::path path, VideoOptions options = {});
 
   // Without Finish nothing is left behind.
@@ -68,7 +68,7 @@ class VideoWriter {
 
   const std::filesystem::path path_;
   const VideoOptions options_;
-  const std::string ffmpeg_;  // where the program lies
+  const std::string ffmpeg_;  // the program's path
   const std::unique_ptr<AtomicFile> file_;
   int width_ = 0, height_ = 0;        // of the pictures
   std::unique_ptr<Encoder> encoder_;  // from the first picture to the end

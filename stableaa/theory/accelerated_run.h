@@ -1,4 +1,4 @@
-// Runs of accelerated value iteration, looked at in long double: what Theorems 1 and 2 speak of.
+// Runs of accelerated value iteration in long double, the subject of Theorems 1 and 2.
 //
 // The run itself is the library's: its models, and its Accelerator in double. The map is the
 // paper's, the mellowmax backup in the Q-form (Section 2.3),
@@ -10,23 +10,15 @@
 #ifndef STABLEAA_THEORY_ACCELERATED_RUN_H_
 #define STABLEAA_THEORY_ACCELERATED_RUN_H_
 
-#include <Eigen/Core>
 #include <string>
 #include <vector>
 
 #include "stableaa/anderson/weights.h"
 #include "stableaa/mdp/model/model.h"
 #include "stableaa/theory/choices.h"
+#include "stableaa/theory/dense_algebra.h"
 
 namespace stableaa {
-
-using LongVector = Eigen::Matrix<long double, Eigen::Dynamic, 1>;
-using LongMatrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
-
-// The largest magnitude.
-inline long double SupNorm(const LongVector& v) {
-  return v.size() > 0 ? v.lpNorm<Eigen::Infinity>() : 0;
-}
 
 // α, oldest first, of τ, newest first (Section 2.2): α_0 = τ_{m−1}, α_i = τ_{m−1−i} − τ_{m−i}, …
 LongVector AlphaOf(const LongVector& tau);

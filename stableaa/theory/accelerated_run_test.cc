@@ -20,6 +20,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/theory/choices.h"
+#include "stableaa/theory/dense_algebra.h"
 
 namespace stableaa::accelerated_run_test {
 
@@ -333,7 +334,7 @@ TEST(RunAccelerated, TheWeightsSolveTheLeastSquaresProblemOfTheirRule) {
         const AcceleratedRun::Step& step = run.steps[k];
         const LongMatrix h = run.Residuals(k);
         if (h.cols() == 0 || h.cols() > h.rows()) continue;
-        const LongVector singular = Eigen::JacobiSVD<LongMatrix>(h).singularValues();
+        const LongVector singular = SingularValues(h);
         const long double least = singular[singular.size() - 1];
         // Where the library's doubles still know the window.
         const long double known = SupNorm(step.x) + SupNorm(step.residual);

@@ -1,6 +1,6 @@
 #include "stableaa/theory/figure_data.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,6 +17,7 @@
 #include "stableaa/mdp/generate/generators.h"
 #include "stableaa/mdp/model/model.h"
 #include "stableaa/mdp/solve/passes.h"
+#include "stableaa/theory/dense_algebra.h"
 #include "stableaa/theory/one_state_example.h"
 #include "stableaa/theory/update_matrix.h"
 
@@ -160,7 +161,7 @@ MatrixXd SolveRidge(const WindowDifferences& window, double eta, const MatrixXd&
   const MatrixXd& h = window.residuals;
   MatrixXd normal = h.transpose() * h;
   normal.diagonal().array() += eta * (window.iterates.squaredNorm() + h.squaredNorm());
-  return normal.ldlt().solve(h.transpose() * b);
+  return SolveSymmetric(normal, MatrixXd(h.transpose() * b));
 }
 
 double UpdateNorm(const WindowDifferences& window, double damping, double eta) {
@@ -175,7 +176,7 @@ double UpdateNorm(const WindowDifferences& window, double damping, double eta) {
 Eigen::VectorXcd UpdateEigenvalues(const WindowDifferences& window, double damping, double eta) {
   MatrixXd reduced = SolveRidge(window, eta, window.iterates + damping * window.residuals);
   reduced.diagonal().array() -= damping;
-  return reduced.eigenvalues();
+  return EigenvaluesOf(reduced);
 }
 
 // The last mixes fast; the update matrices of the others have complex eigenvalues.

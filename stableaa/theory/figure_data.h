@@ -25,7 +25,7 @@ inline constexpr double kFigureDiscount = 0.99;
 
 struct ResidualCurve {
   std::string name;  // "vi", "span-vi", "stable", "relative"
-  // Of the weights; NaN for the runs without any.
+  // The weights' η; NaN for the runs without any.
   double eta = std::numeric_limits<double>::quiet_NaN();
   std::string eta_formula = {};        // "10(1−γ)", where it has one
   std::vector<double> residuals = {};  // [i]: ‖TV − V‖∞ found by backup i + 1
@@ -70,7 +70,7 @@ struct GainCurves {
 };
 
 // Mellowmax backups with the weights `vanilla`, undamped and without the safeguard, for several
-// memories. These weights minimise the 2-norm, so that one gain is at most 1; the other is not.
+// memories. These weights minimise the 2-norm, so the first gain is at most 1; the other is not.
 GainCurves ComputeGainCurves(std::uint64_t seed);
 
 // ---- The update matrix and its bounds ----

@@ -21,28 +21,14 @@
 #include "stableaa/core/error.h"
 #include "stableaa/mdp/generate/generators.h"
 #include "stableaa/mdp/model/model.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/temporary_folder.h"
 #include "stableaa/theory/figure_data.h"
 #include "stableaa/theory/update_matrix.h"
 
 namespace stableaa::figures_test {
 
 namespace fs = std::filesystem;
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (fs::temp_directory_path() / "figures_test.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() { fs::remove_all(path_); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 bool HasGnuplot() { return std::system("gnuplot --version >/dev/null 2>&1") == 0; }
 
@@ -311,8 +297,8 @@ TEST(FullTheoryFigures, AreAPictureOfTwoKindsAndATableEachAndNothingElse) {
       {"stability", "Norm of the update matrix G̃"},
       {"eigenvalues", "Eigenvalues of the update matrix"},
       {"boltzmann", "three fixed points"}};
-  const TemporaryDirectory temporary;
-  const fs::path directory = temporary.path() / "made" / "here";
+  const TemporaryFolder temporary;
+  const fs::path directory = temporary / "made" / "here";
   std::vector<std::string> watched;
   const std::vector<fs::path> paths =
       DrawTheoryFigures(directory, 7, [&](std::string_view name) { watched.emplace_back(name); });
@@ -382,11 +368,11 @@ void ExpectNext(Table& table, const std::vector<Cell>& cells) {
 
 TEST(FullTheoryFigures, TablesHaveTheNumbersOfTheSeedInPlaceOfTheFormerOnes) {
   if (!HasGnuplot()) GTEST_SKIP() << "needs gnuplot";
-  const TemporaryDirectory directory;
-  std::ofstream(directory.path() / "residual.csv") << "former";
+  const TemporaryFolder directory;
+  std::ofstream(directory / "residual.csv") << "former";
   DrawTheoryFigures(directory.path(), 7);
 
-  Table residual(directory.path() / "residual.csv");
+  Table residual(directory / "residual.csv");
   EXPECT_EQ(residual.header(), "run,eta,backups,residual");
   for (const ResidualCurve& curve : ComputeResidualCurves(7).curves) {
     for (std::size_t i = 0; i < curve.residuals.size(); ++i) {
@@ -396,7 +382,7 @@ TEST(FullTheoryFigures, TablesHaveTheNumbersOfTheSeedInPlaceOfTheFormerOnes) {
   }
   EXPECT_TRUE(residual.Next().empty());
 
-  Table gain(directory.path() / "gain.csv");
+  Table gain(directory / "gain.csv");
   EXPECT_EQ(gain.header(), "memory,backup,gain_2norm,gain_sup");
   for (const GainCurve& curve : ComputeGainCurves(7).curves) {
     for (const GainCurve::Step& step : curve.steps) {
@@ -406,7 +392,7 @@ TEST(FullTheoryFigures, TablesHaveTheNumbersOfTheSeedInPlaceOfTheFormerOnes) {
   }
   EXPECT_TRUE(gain.Next().empty());
 
-  Table stability(directory.path() / "stability.csv");
+  Table stability(directory / "stability.csv");
   EXPECT_EQ(stability.header(), "window,eta,norm,bound_printed,bound_root,bound_inverse");
   const StabilityData norms = ComputeStabilityData(7);
   const std::vector<std::pair<std::string, const std::vector<NormPoint>*>> kinds = {
@@ -419,7 +405,7 @@ TEST(FullTheoryFigures, TablesHaveTheNumbersOfTheSeedInPlaceOfTheFormerOnes) {
   }
   EXPECT_TRUE(stability.Next().empty());
 
-  Table eigenvalues(directory.path() / "eigenvalues.csv");
+  Table eigenvalues(directory / "eigenvalues.csv");
   EXPECT_EQ(eigenvalues.header(), "model,eta,backup,real,imaginary");
   for (const EigenvalueCloud& cloud : ComputeEigenvalueClouds(7).clouds) {
     for (const EigenvalueCloud::Value& value : cloud.values) {
@@ -429,7 +415,7 @@ TEST(FullTheoryFigures, TablesHaveTheNumbersOfTheSeedInPlaceOfTheFormerOnes) {
   }
   EXPECT_TRUE(eigenvalues.Next().empty());
 
-  Table boltzmann(directory.path() / "boltzmann.csv");
+  Table boltzmann(directory / "boltzmann.csv");
   EXPECT_EQ(boltzmann.header(), "operator,v,image,fixed_point");
   for (const OperatorMap& map : ComputeOperatorMaps().maps) {
     for (std::size_t i = 0; i < map.values.size(); ++i) {
@@ -446,21 +432,19 @@ TEST(FullTheoryFigures, TablesHaveTheNumbersOfTheSeedInPlaceOfTheFormerOnes) {
 
 // What DrawTheoryFigures says; it must not have begun with anything.
 std::string Refusal(const fs::path& directory) {
-  try {
-    DrawTheoryFigures(directory, 1, [](std::string_view name) {
-      throw std::runtime_error("has begun with " + std::string(name));
-    });
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed) << error.what();
-    return error.what();
-  }
-  return "";
+  return MessageOf(
+      [&] {
+        DrawTheoryFigures(directory, 1, [](std::string_view name) {
+          throw std::runtime_error("has begun with " + std::string(name));
+        });
+      },
+      Error::Kind::kWorkFailed);
 }
 
 TEST(TheoryFigures, NeedADirectory) {
   if (!HasGnuplot()) GTEST_SKIP() << "needs gnuplot";
-  const TemporaryDirectory directory;
-  const fs::path file = directory.path() / "file";
+  const TemporaryFolder directory;
+  const fs::path file = directory / "file";
   std::ofstream(file) << "content";
   EXPECT_EQ(Refusal(file), "expected a directory for the figures, found a file: " + file.string());
   EXPECT_NE(Refusal(file / "below").find("cannot make the directory"), std::string::npos);
@@ -472,27 +456,27 @@ TEST(TheoryFigures, NeedADirectory) {
 TEST(TheoryFigures, NeedADirectoryThatCanBeWrittenTo) {
   if (!HasGnuplot()) GTEST_SKIP() << "needs gnuplot";
   if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   fs::permissions(directory.path(), fs::perms::owner_read | fs::perms::owner_exec);
   EXPECT_NE(Refusal(directory.path()).find("can be written to"), std::string::npos);
   fs::permissions(directory.path(), fs::perms::owner_all);
 }
 
 TEST(TheoryFigures, NeedGnuplotBeforeAnythingIsComputedOrMade) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const char* former = std::getenv("PATH");
   const std::string path = former == nullptr ? "" : former;
   setenv("PATH", directory.path().c_str(), 1);
-  const std::string refusal = Refusal(directory.path() / "figures");
+  const std::string refusal = Refusal(directory / "figures");
   setenv("PATH", path.c_str(), 1);
   EXPECT_NE(refusal.find("a plot needs gnuplot (Debian: gnuplot-nox)"), std::string::npos)
       << refusal;
-  EXPECT_FALSE(fs::exists(directory.path() / "figures"));
+  EXPECT_FALSE(fs::exists(directory / "figures"));
 }
 
 TEST(TheoryFigures, StopWhenTheWatcherThrows) {
   if (!HasGnuplot()) GTEST_SKIP() << "needs gnuplot";
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   EXPECT_THROW(DrawTheoryFigures(directory.path(), 1,
                                  [](std::string_view) { throw std::runtime_error("stop"); }),
                std::runtime_error);

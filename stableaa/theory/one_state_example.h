@@ -10,7 +10,7 @@
 
 namespace stableaa {
 
-// Of both actions, where the state has the value v.
+// The values of both actions where the state has the value v.
 std::array<double, 2> OneStateActionValues(double v);
 
 // What the backup makes of v.

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <limits>
 
 #include "stableaa/theory/claims.h"
+#include "stableaa/theory/dense_algebra.h"
 #include "stableaa/theory/residual_window.h"
 
 namespace stableaa {
@@ -29,13 +29,12 @@ LongMatrix Columns(const LongVector& newest, const LongMatrix& differences) {
 TrialOutcome CheckProposition1(const ResidualWindow& window, long double damping) {
   const LongMatrix residuals = Columns(window.residual, window.residuals);
   if (residuals.cols() > residuals.rows()) return {};
-  const LongVector singular = Eigen::JacobiSVD<LongMatrix>(residuals).singularValues();
-  const long double condition = singular[0] / singular[singular.size() - 1];
+  const long double condition = ConditionNumber(residuals);
   if (!(condition < kWorstSecantCondition)) return {};
 
   // Eq. 2 with the weights of Eq. 4.
   const LongVector ones = LongVector::Ones(residuals.cols());
-  LongVector alpha = (residuals.transpose() * residuals).ldlt().solve(ones);
+  LongVector alpha = SolveSymmetric(LongMatrix(residuals.transpose() * residuals), ones);
   alpha /= alpha.sum();
   const LongMatrix iterates = Columns(window.x, window.iterates);
   const LongMatrix images = iterates + residuals;
@@ -43,7 +42,8 @@ TrialOutcome CheckProposition1(const ResidualWindow& window, long double damping
 
   // x − G e with G = (Δ + βH)(HᵀH)⁻¹Hᵀ − βI.
   const LongMatrix& h = window.residuals;
-  const LongVector tau = (h.transpose() * h).ldlt().solve(h.transpose() * window.residual);
+  const LongVector tau =
+      SolveSymmetric(LongMatrix(h.transpose() * h), h.transpose() * window.residual);
   const LongMatrix directions = window.iterates + damping * h;
   const LongVector newton = window.x - (directions * tau - damping * window.residual);
 

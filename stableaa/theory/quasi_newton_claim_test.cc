@@ -8,6 +8,7 @@
 #include "stableaa/theory/accelerated_run.h"
 #include "stableaa/theory/choices.h"
 #include "stableaa/theory/claims.h"
+#include "stableaa/theory/dense_algebra.h"
 #include "stableaa/theory/residual_window.h"
 #include "stableaa/theory/trials.h"
 
@@ -79,7 +80,7 @@ TEST(Proposition1, SpeaksOfIndependentResidualsOnly) {
     const Instance instance = Repeat(choices);
     const LongMatrix e = OldestFirst(instance.window.residual, instance.window.residuals);
     const bool more_columns_than_rows = e.cols() > e.rows();
-    const LongVector singular = Eigen::JacobiSVD<LongMatrix>(e).singularValues();
+    const LongVector singular = SingularValues(e);
     const long double spread = singular[singular.size() - 1] / singular[0];
     if (more_columns_than_rows || spread < .99e-5L) {
       EXPECT_FALSE(outcome.printed.has_value());

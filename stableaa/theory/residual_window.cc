@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +23,7 @@ LongMatrix ChooseMatrix(Choices& choices, Index rows, Index columns) {
 LongMatrix Couple(Choices& choices, const LongMatrix& iterates) {
   const Index n = iterates.rows();
   LongMatrix map = ChooseMatrix(choices, n, n);
-  map *= choices.Uniform(0, 0.999) / std::max(Norm(map), 1e-300L);
+  map *= choices.Uniform(0, 0.999) / std::max(SpectralNorm(map), 1e-300L);
   return map * iterates - iterates;
 }
 
@@ -37,11 +36,6 @@ ResidualWindow WindowOf(const AcceleratedRun& run, std::size_t k) {
 
 }  // namespace
 
-long double Norm(const LongMatrix& matrix) {
-  if (matrix.size() == 0) return 0;
-  return Eigen::JacobiSVD<LongMatrix>(matrix).singularValues()[0];
-}
-
 LongVector SolveTau(const ResidualWindow& window, long double ridge) {
   const Index n = window.size();
   const Index m = window.memory();
@@ -50,7 +44,7 @@ LongVector SolveTau(const ResidualWindow& window, long double ridge) {
   stacked.bottomRows(m).diagonal().setConstant(std::sqrt(ridge));
   LongVector target = LongVector::Zero(n + m);
   target.head(n) = window.residual;
-  return stacked.colPivHouseholderQr().solve(target);
+  return SolveLeastSquares(stacked, target);
 }
 
 ResidualWindow ChooseWindow(Choices& choices, std::string* description) {

@@ -1,4 +1,4 @@
-// Windows of Anderson mixing by themselves: what Propositions 1 and 2 and Theorem 3 speak of.
+// Windows of Anderson mixing by themselves, the subject of Propositions 1 and 2 and Theorem 3.
 #ifndef STABLEAA_THEORY_RESIDUAL_WINDOW_H_
 #define STABLEAA_THEORY_RESIDUAL_WINDOW_H_
 
@@ -6,6 +6,7 @@
 
 #include "stableaa/theory/accelerated_run.h"
 #include "stableaa/theory/choices.h"
+#include "stableaa/theory/dense_algebra.h"
 
 namespace stableaa {
 
@@ -24,9 +25,6 @@ struct ResidualWindow {
     return eta * (iterates.squaredNorm() + residuals.squaredNorm());
   }
 };
-
-// The spectral norm.
-long double Norm(const LongMatrix& matrix);
 
 // argmin ‖e − Hτ‖² + λ‖τ‖², by a QR factorisation of H over √λ·I. With λ = 0, H of full rank.
 LongVector SolveTau(const ResidualWindow& window, long double ridge);

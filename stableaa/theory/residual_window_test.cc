@@ -14,6 +14,7 @@
 #include "stableaa/core/random.h"
 #include "stableaa/theory/accelerated_run.h"
 #include "stableaa/theory/choices.h"
+#include "stableaa/theory/dense_algebra.h"
 
 namespace stableaa::residual_window_test {
 
@@ -40,33 +41,10 @@ std::vector<Drawn> DrawWindows(int count, std::uint64_t seed) {
   return all;
 }
 
-LongVector SingularValues(const LongMatrix& matrix) {
-  return Eigen::JacobiSVD<LongMatrix>(matrix).singularValues();
-}
-
 // σ_min/σ_max of the columns scaled to length 1: how far they are from lying in line.
 long double Spread(const LongMatrix& columns) {
   const LongVector singular = SingularValues(columns.colwise().normalized());
   return singular[singular.size() - 1] / singular[0];
-}
-
-// ---- Norm ----
-
-TEST(Norm, OfKnownMatrices) {
-  EXPECT_EQ(Norm(LongMatrix(0, 0)), 0);
-  EXPECT_NEAR(static_cast<double>(Norm(LongMatrix{{3}, {4}})), 5, 1e-17);
-  EXPECT_NEAR(static_cast<double>(Norm(LongMatrix{{3, 0}, {0, -5}})), 5, 1e-17);
-  // [[0, 1], [0, 1]] has one singular value, √2.
-  EXPECT_NEAR(static_cast<double>(Norm(LongMatrix{{0, 1}, {0, 1}}) - std::sqrt(2.0L)), 0, 1e-18);
-}
-
-TEST(Norm, IsTheRootOfTheLargestEigenvalueOfTheGramMatrix) {
-  for (const Drawn& drawn : DrawWindows(100, 1)) {
-    const LongMatrix& h = drawn.window.residuals;
-    const Eigen::SelfAdjointEigenSolver<LongMatrix> eigen(h.transpose() * h);
-    const long double expected = std::sqrt(eigen.eigenvalues().maxCoeff());
-    EXPECT_NEAR(static_cast<double>(Norm(h) / expected), 1, 1e-15);
-  }
 }
 
 // ---- The weights ----
@@ -89,7 +67,7 @@ TEST(SolveTau, SolvesTheNormalEquations) {
       const LongVector tau = SolveTau(window, window.Ridge(eta));
       ASSERT_EQ(tau.size(), window.memory());
       // The size of the right side over that of the matrix: expected may be small by cancellation.
-      const long double size = expected.norm() + window.residual.norm() / Norm(h);
+      const long double size = expected.norm() + window.residual.norm() / SpectralNorm(h);
       EXPECT_LE((tau - expected).norm(), 1e-11L * size) << drawn.description << ", eta " << eta;
     }
   }
@@ -212,11 +190,11 @@ TEST(ChooseWindow, ReachesTheExtremes) {
     }
     // H = (A − I)Δ with a small A: H near −Δ, which matrices drawn apart are not.
     if (window.size() > 5 &&
-        Norm(window.residuals + window.iterates) < .5L * Norm(window.iterates) &&
-        Norm(window.residuals) < 2 * Norm(window.iterates)) {
+        SpectralNorm(window.residuals + window.iterates) < .5L * SpectralNorm(window.iterates) &&
+        SpectralNorm(window.residuals) < 2 * SpectralNorm(window.iterates)) {
       ++contracted;
     }
-    const long double quotient = Norm(window.iterates) / Norm(window.residuals);
+    const long double quotient = SpectralNorm(window.iterates) / SpectralNorm(window.residuals);
     if (quotient < 1e-3L) ++tiny_steps;
     if (quotient > 1e3L) ++huge_steps;
   }

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,6 +11,7 @@
 
 #include "stableaa/theory/accelerated_run.h"
 #include "stableaa/theory/claims.h"
+#include "stableaa/theory/dense_algebra.h"
 #include "stableaa/theory/residual_window.h"
 #include "stableaa/theory/update_matrix.h"
 
@@ -53,12 +53,6 @@ LongVector Unit(Eigen::Index n, Eigen::Index i) { return LongVector::Unit(n, i);
 
 // ---- Theorem 3 ----
 
-long double Condition(const LongMatrix& matrix) {
-  const LongVector singular = Eigen::JacobiSVD<LongMatrix>(matrix).singularValues();
-  const long double least = singular[singular.size() - 1];
-  return least > 0 ? singular[0] / least : std::numeric_limits<long double>::infinity();
-}
-
 TrialOutcome CheckTheorem3a(const RegularisedWindow& of) {
   const long double norm = UpdateNorm(of.window, of.damping, of.eta);
   const long double allowance = 100 * kEpsilon * (norm + of.damping);
@@ -77,11 +71,11 @@ constexpr FixedInstance kTheorem3aInstances[] = {
        return CheckTheorem3a(OneColumn(-1e4L * Unit(1, 0), Unit(1, 0), Unit(1, 0), 1e-8, 0));
      }}};
 
-// Where H is too close to singular, G is not there to compare with.
+// Where H is too close to singular, there is no G to compare with.
 constexpr long double kWorstCondition = 1e6L;
 
 TrialOutcome CheckTheorem3b(const RegularisedWindow& of) {
-  const long double condition = Condition(of.window.residuals);
+  const long double condition = ConditionNumber(of.window.residuals);
   if (of.window.memory() > of.window.size() || !(condition < kWorstCondition)) return {};
   const long double ridge = of.window.Ridge(of.eta);
   const LongMatrix plain = UpdateCorrection(of.window, of.damping, 0);
@@ -89,15 +83,16 @@ TrialOutcome CheckTheorem3b(const RegularisedWindow& of) {
 
   TrialOutcome outcome;
   const LongMatrix whole = WithPlainStep(regularised, of.damping);
-  const long double inverse_condition = Condition(whole);
+  const long double inverse_condition = ConditionNumber(whole);
   if (of.damping > 0 && inverse_condition < kWorstCondition) {
-    const long double quotient = Norm(whole.partialPivLu().solve(WithPlainStep(plain, of.damping)));
+    const long double quotient = SpectralNorm(SolveSquare(whole, WithPlainStep(plain, of.damping)));
     outcome.printed =
         Inequality{quotient, 1, 100 * kEpsilon * inverse_condition * condition * quotient};
   }
-  const long double top = Norm(of.window.residuals);
-  const long double bound = Norm(plain) * top * top / (top * top + ridge);
-  outcome.corrected = Inequality{Norm(regularised), bound, 100 * kEpsilon * condition * bound};
+  const long double top = SpectralNorm(of.window.residuals);
+  const long double bound = SpectralNorm(plain) * top * top / (top * top + ridge);
+  outcome.corrected =
+      Inequality{SpectralNorm(regularised), bound, 100 * kEpsilon * condition * bound};
   return outcome;
 }
 
@@ -141,12 +136,12 @@ long double ConditionOfA(Eigen::Index m) {
     a.col(j) = AlphaOf(tau);
     if (j > 0) a(m, j) -= 1;  // AlphaOf has the leading 1 in it
   }
-  return Condition(a);
+  return ConditionNumber(a);
 }
 
 TrialOutcome CheckProposition2Second(const RegularisedWindow& of) {
   const ResidualWindow& window = of.window;
-  const long double condition = Condition(window.residuals);
+  const long double condition = ConditionNumber(window.residuals);
   if (window.memory() > window.size() || !(condition < kWorstCondition)) return {};
   const LongVector plain = AlphaOf(SolveTau(window, 0));
   const LongVector regularised = AlphaOf(SolveTau(window, window.Ridge(of.eta)));
@@ -164,7 +159,7 @@ TrialOutcome TryProposition2Second(Choices& choices, std::string* description) {
 
 // ---- The ridge ----
 
-// "Vanished" at the end of a run would mean to be at most this share of the beginning.
+// "Vanished" means at most this share of what it was at the beginning of the run.
 constexpr long double kVanished = 0.01L;
 constexpr AcceleratedRunOptions kRidgeRun = {
     .weights = {.rule = WeightRule::kStable}, .steps = 120, .reduction = 1e-6L};

@@ -12,6 +12,7 @@
 #include "stableaa/theory/accelerated_run.h"
 #include "stableaa/theory/choices.h"
 #include "stableaa/theory/claims.h"
+#include "stableaa/theory/dense_algebra.h"
 #include "stableaa/theory/residual_window.h"
 #include "stableaa/theory/trials.h"
 
@@ -72,7 +73,7 @@ long double TwoNorm(const LongMatrix& matrix) { return std::sqrt(Eigenvalues(mat
 // The condition number of H; infinity with more columns than rows.
 long double Condition(const LongMatrix& matrix) {
   if (matrix.cols() > matrix.rows()) return std::numeric_limits<long double>::infinity();
-  const LongVector singular = Eigen::JacobiSVD<LongMatrix>(matrix).singularValues();
+  const LongVector singular = SingularValues(matrix);
   return singular[0] / singular[singular.size() - 1];
 }
 

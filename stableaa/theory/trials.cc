@@ -121,7 +121,7 @@ class ClaimTrials {
     }
   }
 
-  // From nowhere, a candidate without numbers, the first step is to an instance drawn anew.
+  // From a candidate without numbers the first step is to a newly drawn instance.
   void Climb(Form form, Worst& worst, Candidate here, std::int64_t budget) {
     for (std::int64_t i = 0; i < budget; ++i) {
       Choices choices(Neighbour(here.numbers, moves_), &moves_);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "stableaa/core/error.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::trials_test {
 
@@ -206,12 +207,7 @@ TEST(ClaimTrials, EqualSeedsGiveEqualResultsAndOthersOthers) {
 TEST(ClaimTrials, TrialsOutOfRangeAreBadInput) {
   for (const std::int64_t trials :
        {std::int64_t{0}, std::int64_t{-5}, std::numeric_limits<std::int64_t>::max()}) {
-    try {
-      TestClaim(Square(), {.trials = trials});
-      FAIL();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.exit_code(), 2);
-    }
+    EXPECT_NE(MessageOf([&] { TestClaim(Square(), {.trials = trials}); }), "no error");
   }
 }
 
@@ -221,13 +217,8 @@ TEST(ClaimTrials, ACorrectedFormThatIsViolatedIsAFailureThatNamesIt) {
   std::vector<ClaimResult> results = {TestClaim(good, {.trials = 50})};
   EXPECT_NO_THROW(CheckCorrected(results)) << "a printed form may be violated";
   results.push_back(TestClaim(bad, {.trials = 50, .bound_factor = 0.5}));
-  try {
-    CheckCorrected(results);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit_code(), 1);
-    EXPECT_EQ(std::string(error.what()), "a corrected statement is violated: bad");
-  }
+  EXPECT_EQ(MessageOf([&] { CheckCorrected(results); }, Error::Kind::kWorkFailed),
+            "a corrected statement is violated: bad");
 }
 
 TEST(ClaimTrials, TheWatcherSeesEveryInstanceAndMayStop) {

@@ -1,6 +1,5 @@
 #include "stableaa/theory/update_matrix.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
@@ -10,9 +9,7 @@ namespace {
 LongMatrix Basis(const ResidualWindow& window) {
   LongMatrix columns(window.size(), 2 * window.memory());
   columns << window.iterates, window.residuals;
-  const Eigen::Index width = std::min(columns.rows(), columns.cols());
-  return Eigen::HouseholderQR<LongMatrix>(columns).householderQ() *
-         LongMatrix::Identity(columns.rows(), width);
+  return OrthonormalBasis(columns);
 }
 
 }  // namespace
@@ -22,10 +19,10 @@ LongMatrix UpdateCorrection(const ResidualWindow& window, long double damping, l
   const LongMatrix h = basis.transpose() * window.residuals;
   const LongMatrix directions = basis.transpose() * window.iterates + damping * h;
   // (HᵀH + λI)⁻¹Hᵀ by the singular values σ of H: σ/(σ² + λ).
-  const Eigen::JacobiSVD<LongMatrix> svd(h, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  LongVector filter = svd.singularValues();
+  const ThinSvd svd = DecomposeSingular(h);
+  LongVector filter = svd.singular;
   for (long double& sigma : filter) sigma = sigma > 0 ? sigma / (sigma * sigma + ridge) : 0;
-  return directions * svd.matrixV() * filter.asDiagonal() * svd.matrixU().transpose();
+  return directions * svd.v * filter.asDiagonal() * svd.u.transpose();
 }
 
 LongMatrix WithPlainStep(const LongMatrix& correction, long double damping) {
@@ -33,7 +30,7 @@ LongMatrix WithPlainStep(const LongMatrix& correction, long double damping) {
 }
 
 long double UpdateNorm(const ResidualWindow& window, long double damping, long double eta) {
-  return Norm(WithPlainStep(UpdateCorrection(window, damping, window.Ridge(eta)), damping));
+  return SpectralNorm(WithPlainStep(UpdateCorrection(window, damping, window.Ridge(eta)), damping));
 }
 
 double PrintedNormBound(double eta, double damping) { return std::abs(2 / eta - damping); }

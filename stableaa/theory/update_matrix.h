@@ -4,6 +4,7 @@
 #ifndef STABLEAA_THEORY_UPDATE_MATRIX_H_
 #define STABLEAA_THEORY_UPDATE_MATRIX_H_
 
+#include "stableaa/theory/dense_algebra.h"
 #include "stableaa/theory/residual_window.h"
 
 namespace stableaa {

@@ -47,7 +47,7 @@ double Wrapped(double angle) {
   return angle;
 }
 
-// Of the free end over the fixed joint, by Gymnasium's formula for links of length 1.
+// The height of the free end over the fixed joint, by Gymnasium's formula for links of length 1.
 double Height(const State& state) {
   return -std::cos(state.theta1) - std::cos(state.theta2 + state.theta1);
 }

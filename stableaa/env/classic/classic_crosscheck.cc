@@ -2,15 +2,12 @@
 //
 //   spec NAME
 //       -> "FIELD VALUE..." lines: id, shape, low, high, actions (discrete N or box LOW HIGH),
-//       steps,
-//          fps
+//          steps, fps
 //   reset NAME SEED COUNT
 //       -> COUNT lines, the state after each of COUNT resets
 //   run NAME STATE... ACTION...
-//       -> from that state, one line "REWARD TERMINATED TRUNCATED OBSERVATION..." for each action
-//       up
-//          to the end of the episode, before them one line for the state itself, and "end" after
-//          them
+//       -> a line for the state itself, then "REWARD TERMINATED TRUNCATED OBSERVATION..." for each
+//          action up to the end of the episode, then "end"
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>

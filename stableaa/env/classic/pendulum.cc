@@ -28,8 +28,8 @@ std::string WrongIn(const Pendulum::State& state) {
                        {"torque", state.torque, -Pendulum::kMaxTorque, Pendulum::kMaxTorque}});
 }
 
-// An arrow around the axle that begins below it, turns the way the torque does and is the longer
-// the stronger it is: almost half a turn at the limit.
+// An arrow around the axle that begins below it, turns the way the torque does and grows with it:
+// almost half a turn at the limit.
 void DrawTorque(Picture& picture, double axle, double torque) {
   constexpr double kRadius = 38;
   constexpr int kPieces = 12;

@@ -151,7 +151,7 @@ Json WhatToMake(const GymnasiumOptions& options, int count) {
             {"authors", protocol.authors}}}};
 }
 
-// Places of the shared arrays, one after the other.
+// Where the shared arrays lie, one after the other.
 struct Layout {
   std::map<std::string, std::size_t> offsets;
   std::size_t size = 0;
@@ -312,7 +312,7 @@ void GymnasiumEnvironment::CloseAll() {
   AwaitAnswers();
 }
 
-// What a worker has against its command, as JSON; empty if it was carried out.
+// What went wrong with a worker's command, as JSON; empty if it was carried out.
 std::optional<std::string> GymnasiumEnvironment::ProblemOf(WorkerProcess& worker) {
   if (worker.ReceiveByte() == 'k') return std::nullopt;
   return worker.ReceiveLine();
@@ -333,7 +333,7 @@ void GymnasiumEnvironment::AwaitAnswers() {
   if (problem) ThrowProblem(options_, ParseAnswer(options_, *problem));
 }
 
-// Of a step that nobody wants to know about any more; only a worker that fails is an error.
+// Drops the answer to a step that nobody wants any more; only a worker that fails is an error.
 void GymnasiumEnvironment::ForgetAnswers() {
   if (!awaiting_) return;
   for (const Part& part : parts_) ProblemOf(*part.worker);
@@ -401,8 +401,8 @@ void GymnasiumEnvironment::DoRecv() {
   CopyPictures();
 }
 
-// What is not a number would be taken for a fault of whatever learns from it. Comes before the game
-// is brought up to the step that was made.
+// A NaN would be taken for a fault of the learner. Checked before the game is brought up to the
+// step that was made.
 void GymnasiumEnvironment::RequireFiniteStep(std::size_t i) const {
   const Game& game = slots_[i].game;
   const std::int64_t step = game.steps_in_episode + 1, seed = game.seeds.back();

@@ -44,7 +44,7 @@ Clock::time_point After(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// Without the colours that are meant for a terminal, which would only be escaped: ESC [ numbers m.
+// Drops the colours meant for a terminal, ESC [ numbers m, which would only be escaped.
 std::string WithoutColours(std::string_view text) {
   constexpr std::string_view kNumbers = "0123456789;";
   std::string plain;
@@ -184,7 +184,7 @@ void WorkerProcess::ReadWords() {
   }
 }
 
-// Whole lines; carriage returns, which bars of progress use, end one too.
+// Whole lines; a carriage return, which progress bars use, ends one too.
 void WorkerProcess::LogWords() {
   std::string_view rest = unlogged_;
   for (std::size_t end = 0; (end = rest.find_first_of("\r\n")) != rest.npos;) {

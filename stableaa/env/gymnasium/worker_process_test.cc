@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <functional>
 #include <string>
 
 #include "stableaa/core/error.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::worker_process_test {
 
@@ -19,15 +19,9 @@ WorkerProcess::Options Silent() {
   return {.name = "x/y", .python = "/usr/bin/yes", .shared_memory = STDERR_FILENO};
 }
 
-std::string FailureOf(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kWorkFailed) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
+template <typename Work>
+std::string FailureOf(const Work& work) {
+  return MessageOf(work, Error::Kind::kWorkFailed);
 }
 
 TEST(WorkerProcess, OnlyThePythonThatDoesNotStartIsToldHowToGetOne) {

@@ -4,7 +4,7 @@
 
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/random.h"
-#include "stableaa/env/minatar/saved_number.h"
+#include "stableaa/core/saved_number.h"
 
 namespace stableaa::minatar {
 
@@ -29,7 +29,7 @@ Outcome Asterix::Step(int action, RandomStream& random) {
   return {reward, state_.terminal};
 }
 
-// In a free row, if there is one. What it is gets drawn before, so also in vain.
+// In a free row, if there is one. Its kind is drawn first, even if there is none.
 void Asterix::Spawn(RandomStream& random) {
   const bool right = random.Bernoulli(0.5);
   const bool gold = random.Bernoulli(1.0 / 3);
@@ -143,7 +143,7 @@ void Asterix::Load(ByteReader& in) {
   }
   loaded.spawn_timer = LoadSmall(in, "a spawn timer", 0, kFirstSpawnPeriod);
   loaded.move_timer = LoadSmall(in, "a move timer", 0, kFirstMovePeriod);
-  loaded.ramp_timer = LoadNumber(in, "a ramp timer", -1, kRampTime);
+  loaded.ramp_timer = LoadWhole(in, "a ramp timer", -1, kRampTime);
   loaded.ramp_level = LoadSmall(in, "a ramp level", 0, kLastRampLevel);
   state_ = loaded;
 }

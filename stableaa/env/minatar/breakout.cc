@@ -6,7 +6,7 @@
 
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/random.h"
-#include "stableaa/env/minatar/saved_number.h"
+#include "stableaa/core/saved_number.h"
 
 namespace stableaa::minatar {
 
@@ -54,8 +54,8 @@ int Breakout::MoveBall() {
 }
 
 // A ball that comes down on the paddle from straight above is reflected; one that would come down
-// on it slantwise is sent back to where it came from. A wall that has gone is built anew here and
-// not earlier, whether the ball is caught or not.
+// on it slantwise is sent back where it came from. A wall that has gone is rebuilt here and not
+// earlier, whether or not the ball is caught.
 void Breakout::MeetPaddleRow(int& x, int& y) {
   if (state_.bricks == 0) state_.bricks = kWall;
   const bool above = state_.last_x == state_.paddle;

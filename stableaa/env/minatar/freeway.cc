@@ -6,7 +6,7 @@
 
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/random.h"
-#include "stableaa/env/minatar/saved_number.h"
+#include "stableaa/core/saved_number.h"
 
 namespace stableaa::minatar {
 namespace {
@@ -100,7 +100,7 @@ void Freeway::Load(ByteReader& in) {
   State loaded;
   loaded.row = LoadSmall(in, "a chicken's row", 1, kStartRow);
   loaded.move_timer = LoadSmall(in, "a chicken's timer", 0, kMoveTime);
-  loaded.frames_left = LoadNumber(in, "a number of frames left", -1, kTimeLimit);
+  loaded.frames_left = LoadWhole(in, "a number of frames left", -1, kTimeLimit);
   for (Car& car : loaded.cars) {
     car.x = LoadSmall(in, "a car's column", 0, kSide - 1);
     car.right = in.Bool();

@@ -44,7 +44,7 @@ class Frame {
  public:
   explicit Frame(std::span<std::uint8_t> out) : bytes_(out.data()) {
     assert(out.size() == std::size_t{kCells} * channels);
-    // Of the size at run time: for a constant one GCC writes an instruction (rep stos) that takes
+    // With the size at run time: for a constant one GCC writes an instruction (rep stos) that takes
     // several times as long as the library's function.
     std::memset(bytes_, 0, out.size());
   }

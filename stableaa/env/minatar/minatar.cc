@@ -12,12 +12,12 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
+#include "stableaa/core/saved_number.h"
 #include "stableaa/env/minatar/asterix.h"
 #include "stableaa/env/minatar/breakout.h"
 #include "stableaa/env/minatar/drawing.h"
 #include "stableaa/env/minatar/freeway.h"
 #include "stableaa/env/minatar/grid.h"
-#include "stableaa/env/minatar/saved_number.h"
 #include "stableaa/env/minatar/seaquest.h"
 #include "stableaa/env/minatar/space_invaders.h"
 
@@ -26,8 +26,8 @@ namespace {
 
 using namespace minatar;  // NOLINT: this file joins the two
 
-// Seaquest never ends for a player who stays at the surface, so that some limit is needed. This is
-// far beyond what a good player of the other games needs.
+// Seaquest never ends for a player who stays at the surface, so it needs a limit. This one is far
+// beyond what a good player of the other games needs.
 constexpr std::int64_t kMaxEpisodeSteps = 5000;
 
 const std::array<std::string, kActions> kActionNames = {"noop",  "left", "up",

@@ -24,6 +24,7 @@
 #include "stableaa/env/minatar/drawing.h"
 #include "stableaa/env/minatar/grid.h"
 #include "stableaa/env/minatar/scripted_policy.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::minatar_test {
 
@@ -111,19 +112,10 @@ TEST(Minatar, NamesLeadToTheirGames) {
 }
 
 TEST(Minatar, UnknownNameIsRefusedWithTheListOfKnownOnes) {
-  const auto message = [](auto call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
-      return error.what();
-    }
-    return "";
-  };
   const std::string expected =
       "MinAtar game is 'pong': expected asterix, breakout, freeway, seaquest, space_invaders";
-  EXPECT_EQ(message([] { MakeMinatar("pong"); }), expected);
-  EXPECT_EQ(message([] { MinatarEnvironmentSpec("pong"); }), expected);
+  EXPECT_EQ(MessageOf([] { MakeMinatar("pong"); }), expected);
+  EXPECT_EQ(MessageOf([] { MinatarEnvironmentSpec("pong"); }), expected);
 }
 
 TEST(Minatar, StickyOutsideOfZeroToOneIsRefused) {

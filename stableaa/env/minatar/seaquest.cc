@@ -7,7 +7,7 @@
 
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/random.h"
-#include "stableaa/env/minatar/saved_number.h"
+#include "stableaa/core/saved_number.h"
 
 namespace stableaa::minatar {
 namespace {
@@ -123,7 +123,7 @@ Outcome Seaquest::Step(int action, RandomStream& random) {
   return {reward, state_.terminal};
 }
 
-// Nothing comes against the traffic of its row. What it would be is drawn in any case.
+// Nothing comes against the traffic of its row; its kind is drawn in any case.
 void Seaquest::SpawnEnemy(RandomStream& random) {
   const bool right = random.Bernoulli(0.5);
   const bool is_submarine = random.Bernoulli(1.0 / 3);
@@ -350,8 +350,8 @@ void Seaquest::Load(ByteReader& in) {
     throw in.Wrong(
         fmt::format("expected a stern on the grid, found it behind a bow in column {}", loaded.x));
   }
-  loaded.oxygen = LoadNumber(in, "oxygen", loaded.terminal ? -1 : 0, kFullOxygen);
-  loaded.divers_aboard = LoadNumber(in, "a crew", kSmallestCrew, kCrew);
+  loaded.oxygen = LoadWhole(in, "oxygen", loaded.terminal ? -1 : 0, kFullOxygen);
+  loaded.divers_aboard = LoadWhole(in, "a crew", kSmallestCrew, kCrew);
   loaded.at_surface = in.Bool();
   LoadBullets(in, 0, loaded.own_bullets);
   LoadBullets(in, 1, loaded.enemy_bullets);

@@ -8,7 +8,7 @@
 
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/random.h"
-#include "stableaa/env/minatar/saved_number.h"
+#include "stableaa/core/saved_number.h"
 
 namespace stableaa::minatar {
 namespace {

@@ -14,12 +14,12 @@
 #include "stableaa/base/terminal/log.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
+#include "stableaa/core/saved_number.h"
 #include "stableaa/core/stopwatch.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/safetensors.h"
 #include "stableaa/rl/run/checkpoint_head.h"
 #include "stableaa/rl/run/saved_agent.h"
-#include "stableaa/rl/run/saved_number.h"
 #include "stableaa/rl/run/trust.h"
 
 namespace stableaa {
