@@ -96,7 +96,7 @@ TEST(SweepEstimate, SpeedIsThatOfLearningWithoutEvaluations) {
 // ---- With a command that trains nothing ----
 
 // A process that leaves what `script` writes to the run's directory, $1.
-TrainCommand Shell(const std::string& script) {
+TrainingCommand Shell(const std::string& script) {
   return [script](const TrainTask& task) -> std::vector<std::string> {
     return {"/bin/sh", "-c", script, "sh", task.run.string()};
   };
