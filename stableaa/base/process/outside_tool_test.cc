@@ -15,7 +15,11 @@ namespace stableaa::outside_tool_test {
 
 class ToolWatchTest : public testing::Test {
  protected:
-  ~ToolWatchTest() override { ::unsetenv("STABLEAA_TOOL_SECONDS"); }
+  ~ToolWatchTest() override {
+    ::unsetenv("STABLEAA_TOOL_SECONDS");
+    const InterruptGuard
+        forgets_the_interrupt;  // else the tests that follow in this process see it
+  }
 
   static void SetSeconds(const std::string& text) {
     ::setenv("STABLEAA_TOOL_SECONDS", text.c_str(), 1);
