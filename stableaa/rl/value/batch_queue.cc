@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "stableaa/core/binary_io.h"
-#include "stableaa/rl/run/saved_number.h"
+#include "stableaa/core/saved_number.h"
 
 namespace stableaa {
 

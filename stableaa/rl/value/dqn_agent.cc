@@ -8,7 +8,7 @@
 
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
-#include "stableaa/rl/run/saved_number.h"
+#include "stableaa/core/saved_number.h"
 
 namespace stableaa {
 namespace {
