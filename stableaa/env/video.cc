@@ -141,12 +141,6 @@ off_t SizeOf(const Descriptor& file) {
   return ::fstat(file.get(), &status) == 0 ? status.st_size : 0;
 }
 
-void RefuseFlood(const Descriptor& file, off_t most) {
-  if (SizeOf(file) > most) {
-    throw WorkFailed(fmt::format("ffmpeg has written more than {} bytes", most));
-  }
-}
-
 // The last of ffmpeg's messages that says something.
 std::string LastLine(std::string_view text) {
   while (!text.empty()) {
@@ -195,7 +189,7 @@ class VideoWriter::Encoder {
   bool Write(std::span<const std::uint8_t> bytes) {
     ToolWatch watch("ffmpeg");
     most_video_ = std::min(most_video_ + most_per_picture_, kMostVideo);
-    RefuseFloods();
+    RefuseFloods(watch);
     while (!bytes.empty()) {
       const ssize_t sent =
           ::send(input_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -205,7 +199,7 @@ class VideoWriter::Encoder {
       } else if (errno == EAGAIN) {
         pollfd wait = {input_.get(), POLLOUT, 0};
         if (::poll(&wait, 1, static_cast<int>(1000 * kToolSlice)) == 0) {
-          RefuseFloods();
+          RefuseFloods(watch);
           watch.Check();
         }
       } else if (errno != EINTR) {
@@ -217,14 +211,14 @@ class VideoWriter::Encoder {
 
   // Ends the input and waits. Returns what went wrong; empty: nothing. Throws as Write does.
   std::string Finish() {
+    ToolWatch watch("ffmpeg");  // before the end of its input: Ctrl-C may follow at once
     input_.Close();
-    ToolWatch watch("ffmpeg");
     for (off_t written = 0; !child_->Wait(kToolSlice);) {
-      RefuseFloods();
+      RefuseFloods(watch);
       if (const off_t now = SizeOf(output_); now != std::exchange(written, now)) watch.SignOfLife();
       watch.Check();
     }
-    RefuseFloods();
+    RefuseFloods(watch);
     if (child_->exit_code() == 0) return "";
     std::string messages;
     ForEachPart(messages_, [&](std::string_view part) { messages += part; });
@@ -244,9 +238,9 @@ class VideoWriter::Encoder {
   }
 
  private:
-  void RefuseFloods() const {
-    RefuseFlood(output_, most_video_);
-    RefuseFlood(messages_, kMostMessages);
+  void RefuseFloods(const ToolWatch& watch) const {
+    watch.CheckSize(output_, most_video_);
+    watch.CheckSize(messages_, kMostMessages);
   }
 
   const off_t most_per_picture_;

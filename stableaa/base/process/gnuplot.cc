@@ -43,6 +43,7 @@ std::string Run(const std::vector<std::string>& arguments, std::string_view scri
   const Descriptor input = MemoryFile("script", script);
   const Descriptor output = MemoryFile("picture");
   const Descriptor errors = MemoryFile("errors");
+  const ToolWatch watch("gnuplot");  // before its start: Ctrl-C may follow at once
   std::optional<ChildProcess> gnuplot;
   try {
     gnuplot.emplace(ChildProcess::Options{.program = "gnuplot",
@@ -57,7 +58,6 @@ std::string Run(const std::vector<std::string>& arguments, std::string_view scri
     throw Error(error.kind(),
                 fmt::format("a plot needs gnuplot (Debian: gnuplot-nox): {}", error.what()));
   }
-  const ToolWatch watch("gnuplot");
   while (!gnuplot->Wait(kToolSlice)) {
     watch.Check();
     watch.CheckSize(output, kMostBytes);
