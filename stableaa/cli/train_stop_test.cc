@@ -53,7 +53,7 @@ TEST_F(TrainCommand, SignalsMakeACheckpointAtThatVeryStep) {
     const Outcome outcome = training.Wait();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_LT(outcome.seconds, 10);
+    EXPECT_LT(outcome.seconds, 60);
     const std::int64_t step = StoppedStep(outcome.err, out);
     EXPECT_GT(step, 0);
     EXPECT_EQ(StepOf(out), step);
@@ -92,7 +92,7 @@ TEST_F(TrainCommand, AStoppedEvaluationIsMadeAgain) {
       if (outcome.exit_code == 0) StoppedStep(outcome.err, out);
       if (times == 1) {
         EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-        EXPECT_LT(outcome.seconds, 10);
+        EXPECT_LT(outcome.seconds, 60);
         EXPECT_LE(StepOf(out), 100);
         EXPECT_FALSE(fs::exists(out + "/weights/best.safetensors"));
       } else {

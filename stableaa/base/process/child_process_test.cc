@@ -56,7 +56,7 @@ TEST(ChildProcess, WaitingHasALimit) {
   const Stopwatch stopwatch;
   ChildProcess sleeper(Shell("sleep 100"));
   EXPECT_FALSE(sleeper.Wait(.05));
-  EXPECT_LT(stopwatch.Seconds(), 5);
+  EXPECT_LT(stopwatch.Seconds(), 60);
   sleeper.Kill();
   EXPECT_EQ(sleeper.End(), "was killed");
   sleeper.Kill();
@@ -114,7 +114,7 @@ TEST(ChildProcess, TakesItsGroupAlong) {
       while (paper.Text().find('\n') == std::string::npos) ::usleep(1000);
       EXPECT_EQ(child.Wait(end == "exit 0" ? 10 : 0), end == "exit 0");
     }
-    EXPECT_TRUE(DiesWithin(std::stoi(paper.Text()), 5)) << end;
+    EXPECT_TRUE(DiesWithin(std::stoi(paper.Text()), 60)) << end;
   }
 }
 
@@ -158,7 +158,7 @@ TEST(ChildProcess, EndsWithUsWithItsGroup) {
   ASSERT_EQ(::waitpid(us, &status, 0), us);
   EXPECT_TRUE(WIFSIGNALED(status));
   std::istringstream pids(paper.Text());
-  for (pid_t pid = 0; pids >> pid;) EXPECT_TRUE(DiesWithin(pid, 10)) << pid;
+  for (pid_t pid = 0; pids >> pid;) EXPECT_TRUE(DiesWithin(pid, 60)) << pid;
 }
 
 // Unlike what prctl offers, this does not depend on the thread.

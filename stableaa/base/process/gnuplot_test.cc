@@ -100,7 +100,7 @@ TEST(GnuplotProgram, ThatIsMissingIsWorkThatFailsAndNamesThePackage) {
 // A program of that name that does what the script says, and no other in PATH but the system's.
 class FullGnuplotStandIn : public testing::Test {
  protected:
-  FullGnuplotStandIn() { setenv("STABLEAA_TOOL_SECONDS", "0.3", 1); }
+  FullGnuplotStandIn() { setenv("STABLEAA_TOOL_SECONDS", "2", 1); }
   ~FullGnuplotStandIn() override {
     setenv("PATH", former_path_.c_str(), 1);
     unsetenv("STABLEAA_TOOL_SECONDS");
@@ -141,10 +141,10 @@ TEST_F(FullGnuplotStandIn, ThatHangsIsKilledWithAllItHasStarted) {
     Replace(script);
     const Stopwatch stopwatch;
     EXPECT_EQ(FailureOf(CheckGnuplot),
-              "gnuplot has not got on for 0.3 s and was killed (STABLEAA_TOOL_SECONDS in the "
+              "gnuplot has not got on for 2 s and was killed (STABLEAA_TOOL_SECONDS in the "
               "environment sets this limit)");
-    EXPECT_LT(stopwatch.Seconds(), 10);
-    EXPECT_TRUE(DiesWithin(std::stoi(Noted("pid")), 5)) << script;
+    EXPECT_LT(stopwatch.Seconds(), 60);
+    EXPECT_TRUE(DiesWithin(std::stoi(Noted("pid")), 60)) << script;
   }
 }
 
@@ -188,7 +188,7 @@ TEST_F(FullGnuplotStandIn, IsLeftAtOnceWhenInterrupted) {
   });
   EXPECT_EQ(FailureOf(CheckGnuplot), "interrupted");
   signal.join();
-  EXPECT_LT(stopwatch.Seconds(), 10);
+  EXPECT_LT(stopwatch.Seconds(), 60);
   Replace("exit 0");
   EXPECT_EQ(FailureOf(CheckGnuplot), "gnuplot has drawn no picture");
 }

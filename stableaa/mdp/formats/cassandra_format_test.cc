@@ -539,7 +539,7 @@ TEST(CassandraFormat, WildcardsAreNotUnfoldedBeforeTheyAreNeeded) {
   EXPECT_EQ(model.column(2 * 99999), 99999u);
   EXPECT_EQ(model.column(2 * 99999 + 1), 7u);
   EXPECT_EQ(RewardOf(model, 5, 0), 2);
-  EXPECT_LT(watch.Seconds(), kOptimised ? 0.5 : 5);
+  EXPECT_LT(watch.Seconds(), 60);  // unfolded, it would have 10^10 transitions
 }
 
 TEST(CassandraFormat, WhatUnfoldsToTooMuchIsRefusedAtOnce) {
@@ -557,7 +557,7 @@ TEST(CassandraFormat, WhatUnfoldsToTooMuchIsRefusedAtOnce) {
       ErrorIn("states: 2\nactions: 1\nobservations: 1000000000000\nT: * identity O: * uniform "
               "R: 0 : 0 : 0 : 7 1"),
       "");
-  EXPECT_LT(watch.Seconds(), kOptimised ? 1 : 10);
+  EXPECT_LT(watch.Seconds(), 60);
 }
 
 // Wildcards that name many columns, over many states, again and again.

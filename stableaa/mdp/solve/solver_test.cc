@@ -31,7 +31,7 @@ TEST(FullSolver, AllMethodsAgreeWithEliminationOnAThousandModels) {
     for (SolveVariant variant : SolveVariants()) {
       SolveOptions& options = variant.options;
       options.discount = discount;
-      options.max_seconds = 20;  // instead of for ever
+      options.max_seconds = 100;  // instead of for ever
       options.tolerance = tolerances[seed / 5 % tolerances.size()];
       const std::string what = variant.name + ", seed " + std::to_string(seed);
       const Solution solution = Solve(model, options);
@@ -228,7 +228,7 @@ TEST(Solver, HundredThousandComponentsOfOneState) {
   for (const SolveVariant& variant : PlainSolveVariants()) {
     SolveOptions options = variant.options;
     options.discount = 0.5;
-    options.max_seconds = 20;
+    options.max_seconds = 100;
     const Solution solution = Solve(model, options);
     ASSERT_TRUE(solution.converged()) << variant.name;
     for (std::size_t s = 0; s < rewards.size(); ++s) {
