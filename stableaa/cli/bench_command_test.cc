@@ -202,7 +202,7 @@ TEST_F(Bench, AStepOfAHundredComponentsTakesAtMostThreeMicroseconds) {
   EXPECT_LT(BestOfThree("100", "1", suffices).step_ms, 0.003);
 }
 
-// Of up to four measurements the best: noise only slows down. Ends early with one that suffices.
+// The best of up to four measurements: noise only slows down. Ends early with one that suffices.
 struct BestPass {
   double share = 0;  // of sgemm's speed
   double ms = 1e300;
@@ -222,7 +222,7 @@ BestPass BestOfFour(const std::string& network, const std::string& pass, const s
   return best;
 }
 
-// Of the bars for AVX2 and for AVX-512.
+// One of the bars for AVX2 and for AVX-512.
 double BarOfThisMachine(double avx2, double avx512) {
   const auto version = nlohmann::json::parse(Stableaa({"--version", "--json"}).out);
   return version["machine"].get<std::string>().find("AVX-512") != std::string::npos ? avx512 : avx2;

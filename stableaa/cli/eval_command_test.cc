@@ -35,7 +35,7 @@ using Json = nlohmann::json;
 NetworkSpec BreakoutNetwork() { return MinatarSpec({.channels = 4, .dueling = true}); }
 NetworkSpec PoleNetwork() { return MlpSpec({.inputs = 4, .hidden = {8}, .actions = 2}); }
 
-// Of a network that always values one action most.
+// Weights of a network that always values one action most.
 Parameters Preferring(std::size_t action) {
   Parameters parameters(std::make_shared<const Plan>(MakePlan(BreakoutNetwork())));
   const ParameterTensor last = ParameterTensors(parameters.plan()).back();  // biases of the values

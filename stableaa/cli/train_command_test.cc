@@ -171,7 +171,7 @@ TEST_F(TrainCommand, KeysWithoutEffectGetOneWarning) {
   WriteContent(Path("mine.toml"),
                "[agent]\neta = 0.5\ndamping = 0.1\ntargets = 7\n[env]\nprotocol = \"machado\"\n"
                "sticky = -1\n[optimizer]\nalpha = 0.5\n");
-  // Of a file only what differs.
+  // A file counts only where it differs.
   EXPECT_EQ(
       warnings("file", {"--config", Path("mine.toml")}),
       (Messages{fmt::format("env.protocol ({}:6) has no effect: classic/cartpole does not use "

@@ -80,7 +80,7 @@ TEST(RandomPolicy, IsUniformOverDiscreteActions) {
   }
 }
 
-// Of environments side by side, and of one environment in successive steps: the 36 pairs.
+// All 36 pairs of actions, side by side and in successive steps of one environment.
 TEST(RandomPolicy, IsIndependentBetweenEnvironmentsAndSteps) {
   FixedPolicy policy("random", WithActions(Space::Discrete(6)), kSeed);
   std::vector<int> beside(36), after(36);

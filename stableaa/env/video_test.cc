@@ -374,7 +374,7 @@ TEST_F(VideoTest, AFloodIsAnError) {
     ReplaceFfmpeg("printf GIF8 >&3; " + script);
     const std::string message = FailureOf(10);
     ASSERT_TRUE(message.starts_with(start)) << message;
-    // Of 10 pictures of 100x100 pixels, thrice as large.
+    // 10 pictures of 100x100 pixels, three times as large.
     EXPECT_LT(std::stod(message.substr(start.size())), 10 * 3e5 + 2e6) << message;
     EXPECT_EQ(Names(), std::vector<std::string>{});
   }

@@ -314,7 +314,7 @@ TEST(DivergedLoss, IsReportedWithItsSample) {
     Batch batch = RandomBatch(4, 2, 12);
     batch.targets[1] = value;
     EXPECT_NE(WorkFailedOf(kSquared, batch).find("the target of sample 1 is"), std::string::npos);
-    // Of an action that is not chosen too.
+    // An action that is not chosen counts, too.
     for (const std::size_t action : {0, 1}) {
       batch = RandomBatch(4, 2, 12);
       batch.outputs[6 + action] = value;

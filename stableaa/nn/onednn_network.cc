@@ -321,7 +321,7 @@ class ConvolutionStep : public Step {
                            {DNNL_ARG_DIFF_DST, OutputGradient()}});
   }
 
-  // Of the weights that Forward has unpacked: they have not changed since.
+  // Uses the weights that Forward has unpacked: they have not changed since.
   void BackwardData() {
     order_for_backward_.Run(context_);
     backward_data_.Run(context_);

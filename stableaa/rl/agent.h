@@ -82,7 +82,7 @@ class Agent {
   // not.
   virtual Actions Act(std::int64_t step, const Observations& observations,
                       RandomStream& random) = 0;
-  // Of the action of the last Act.
+  // What came of the action of the last Act.
   virtual void Remember(const ActionOutcome& outcome) = 0;
   // One update in step `step`, counted from 1, if one is due. Gives the numbers that
   // update_metrics() names, none if there was no update; valid until the next call. WorkFailed if

@@ -242,7 +242,7 @@ void Progress::ShowIfDue() {
   const double now = options_.clock();
   double due = due_.load(std::memory_order_relaxed);
   if (now < due) return;
-  // Of several threads that come at the same time, one draws.
+  // If several threads come at the same time, one draws.
   if (due_.compare_exchange_strong(due, now + interval_)) Show(now);
 }
 

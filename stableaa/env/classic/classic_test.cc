@@ -295,8 +295,8 @@ Acrobot::State RandomAcrobotState(RandomStream& random, double speed) {
           random.Uniform(-speed, speed)};
 }
 
-// Of two rods, from the speeds of their centres: 1 kg each, 1 m long, with a moment of inertia
-// of 1.
+// The energy of two rods, from the speeds of their centres: 1 kg each, 1 m long, with a moment of
+// inertia of 1.
 double AcrobotEnergy(const Acrobot::State& state) {
   const double angle1 = state.theta1, angle2 = state.theta1 + state.theta2;
   const double spin1 = state.theta1_dot, spin2 = state.theta1_dot + state.theta2_dot;

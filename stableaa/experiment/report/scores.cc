@@ -168,7 +168,7 @@ void AddScores(Report& report) {
 
 namespace {
 
-// Of x over y, by their names there; `style` is the colour of x.
+// How often x beats y, by their names there; `style` is the colour of x.
 struct Improvement {
   std::string env, x, y;
   std::size_t style = 0;

@@ -20,7 +20,7 @@ struct AtariScores {
 // The paper's twenty games, by name.
 std::span<const AtariScores> AllAtariScores();
 
-// Of an environment's name as NormalizedId (env/registry.h) writes it, "atari/space_invaders";
+// For an environment's name as NormalizedId (env/registry.h) writes it, "atari/space_invaders";
 // nothing for any other.
 std::optional<AtariScores> FindAtariScores(std::string_view environment);
 

@@ -137,8 +137,8 @@ void LeaveOut(std::vector<Candidate>& candidates, Comparison& comparison,
   });
 }
 
-// Of runs with one seed that stand for the same, the one that counts the farthest stays; of those
-// that count equally far one that has ended, then the one with the latest evaluation.
+// Among runs with one seed that stand for the same, the one that counts the farthest stays. If
+// several count equally far: one that has ended, then the one with the latest evaluation.
 void LeaveOutRepeated(std::vector<Candidate>& candidates, Comparison& comparison) {
   std::map<std::pair<std::size_t, std::uint64_t>, const RunRecord*> kept;
   const auto kept_for = [&kept](const Candidate& candidate) -> const RunRecord*& {
@@ -313,7 +313,7 @@ EnvironmentResults MakeResults(const std::string& env, const std::vector<Candida
   results.threshold_source = threshold.source;
   for (VariantRuns& variant : results.variants) {
     for (ComparedRun& run : variant.runs) {
-      // Of the whole run: where runs end as soon as they reach it, the first would end all.
+      // Over the whole run: where runs end as soon as they reach it, the first would end all.
       run.steps_to_threshold = StepsToThreshold(run.record->evaluations, results.threshold);
     }
   }

@@ -177,7 +177,7 @@ class SuiteReader {
 
   [[noreturn]] void RefuseKey(const std::string& key) const {
     if (std::ranges::find(run_keys_, key) != run_keys_.end()) {
-      Refuse(fmt::format("the key '{}' of runs belongs into [set] or [axes]", key));
+      Refuse(fmt::format("the key '{}' of runs belongs in [set] or [axes]", key));
     }
     static const std::vector<std::string> kKeys = {
         "title", "env",        "preset",           "seeds",        "threads", "stop",

@@ -64,7 +64,7 @@ struct StopRules {
 };
 
 struct SuiteRun {
-  // Of its directory, unlike all others: minatar-breakout-stable-aa-eta-0.1-1.
+  // The name of its directory, unlike all others: minatar-breakout-stable-aa-eta-0.1-1.
   std::string name;
   RunOptions options;
   // Keys of axes other than environment and preset, with their values as text. Values left to the

@@ -19,7 +19,7 @@ struct RunMetrics {
   double wall_seconds = 0;  // of all parts of the run
   double steps_per_second = 0;
   std::optional<double> eval_return = {};  // of the last evaluation
-  // Of the first evaluation that reached the return asked for.
+  // The first evaluation that reached the return asked for.
   std::optional<std::int64_t> reached_step = {};
   std::optional<double> reached_return = {};
 };

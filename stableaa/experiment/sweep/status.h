@@ -35,7 +35,7 @@ struct SweepRun {
   std::string message = {};                // why it failed, or ended before its last step
 
   std::int64_t StepsLeft() const;
-  // Of the steps it has to make, in [0, 1].
+  // The share of its steps that are done, in [0, 1].
   double Share() const;
 };
 

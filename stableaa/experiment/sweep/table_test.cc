@@ -48,7 +48,7 @@ TEST_F(SweepTableTest, TheTableFitsAnyTerminal) {
     }
   }
   EXPECT_EQ(SweepRows(runs_, {}, 80, 3)[1], "... and 3 more");
-  // Of long names the end is shown, which distinguishes them.
+  // A long name shows its end, which tells it from the others.
   EXPECT_EQ(SweepRows(runs_, {}, 50, 9)[3], "..-stable-aa-eta-2-2    0%    12k/s  eval -1234");
 }
 

@@ -36,7 +36,7 @@ class ObservationLayout {
   explicit ObservationLayout(const EnvironmentSpec& spec);
 
   const FrameShape& frames() const { return frames_; }
-  // Of the networks: planes of bytes divided by 255 (Atari) or 1 (MinAtar), or a vector.
+  // The networks' input: planes of bytes divided by 255 (Atari) or 1 (MinAtar), or a vector.
   const InputSpec& input() const { return input_; }
 
   // Environment i of the batch, into observation_bytes() bytes.
