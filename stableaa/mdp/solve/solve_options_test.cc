@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -220,6 +222,28 @@ TEST(SolveOptions, WeightsThatCannotGainMuchGetAWarning) {
   options.acceleration.weights.rule = WeightRule::kStable;
   options.anderson = false;
   EXPECT_EQ(SlowWeightsWarning(options, 0.5), "");
+}
+
+TEST(SolveOptions, TheManualHasTheTableOfThem) {
+  std::string table = "| option | values | default | meaning |\n|---|---|---|---|\n";
+  for (const SolveOption& option : DescribeSolveOptions()) {
+    std::string values = option.TypeText();
+    for (std::size_t at = 0; (at = values.find('|', at)) != std::string::npos; at += 2) {
+      values.insert(at, "\\");  // else it would end the cell
+    }
+    table += "| `" + option.name + "` | " + values + " | " + option.by_default + " | " +
+             option.meaning + " |\n";
+  }
+  std::ifstream file(STABLEAA_DOCS_PATH "/mdps.md");
+  ASSERT_TRUE(file) << "docs/mdps.md is missing";
+  std::stringstream manual;
+  manual << file.rdbuf();
+  const std::string begin = "<!-- options: begin -->\n", end = "<!-- options: end -->\n";
+  const std::size_t from = manual.str().find(begin), to = manual.str().find(end);
+  ASSERT_NE(from, std::string::npos);
+  ASSERT_NE(to, std::string::npos);
+  EXPECT_EQ(manual.str().substr(from + begin.size(), to - from - begin.size()), table)
+      << "paste the table between the two marks";
 }
 
 }  // namespace stableaa::solve_options_test
