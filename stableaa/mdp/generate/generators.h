@@ -1,13 +1,13 @@
-// Models made to measure, from 2 states to 10^7 and more, for tests, benchmarks and first steps.
+// Generated models, from 2 states to 10^7 and more, for tests, benchmarks and first steps.
 //
 //   Model model = GenerateModel({.kind = "grid", .seed = 7, .width = 300, .height = 300});
 //
 // Equal options give equal bytes on every platform. Each use of randomness has its own named stream
 // (base/random.h), and all arithmetic is + − · / in a fixed order. Rows are made in order and go
-// straight into the model's arrays: the peak is little more than the model itself, with `shuffle`
-// twice that.
+// straight into the model's arrays: peak memory is little more than the model itself, or twice that
+// with `shuffle`.
 //
-// The kinds ([default] of each option; GeneratorKinds() has the ranges):
+// The kinds ([default] of each option; GeneratorKinds() gives the ranges):
 //
 //   garnet       The classic Garnet(S, A, b): each row leads to `branching` distinct states [5, or
 //                all if there are fewer] drawn at random, with probabilities between b−1 uniform
@@ -53,9 +53,9 @@
 //                probability `reward_share` [.01], or nothing. `states` [10000]. Needs about
 //                side² steps to forget its start.
 //
-// `states` sets the size where the kind has another measure, too: N means the least square grid or
-// maze with N cells (walls counted), the least capacity with N states, the least torus with N.
-// Together with that measure it is an error.
+// `states` also sets the size of kinds with another measure: N means the smallest square grid or
+// maze with N cells (counting walls), the smallest capacity with N states, the smallest torus with
+// N. Giving both is an error.
 #ifndef STABLEAA_MDP_GENERATE_GENERATORS_H_
 #define STABLEAA_MDP_GENERATE_GENERATORS_H_
 
@@ -70,8 +70,7 @@
 
 namespace stableaa {
 
-// An option that is not set has its kind's default; one that its kind does not have must not be
-// set.
+// An unset option has its kind's default; an option its kind does not have must not be set.
 struct GeneratorOptions {
   std::string kind = {};
   std::uint64_t seed = 1;
@@ -112,11 +111,11 @@ struct GeneratorField {
 // Every option of any kind, once.
 std::span<const GeneratorField> GeneratorFields();
 
-// What a kind makes of one of them.
+// How a kind uses one of them.
 struct GeneratorOption {
   std::string_view name;
-  std::optional<double> default_value;  // none: it follows from other options
-  double least;                         // both ends belong to the range
+  std::optional<double> default_value;  // none: follows from other options
+  double least;                         // both ends are included
   double most;
   std::string_view meaning;
 };
@@ -132,7 +131,7 @@ std::span<const GeneratorKind> GeneratorKinds();
 
 // Throws BadInput for an unknown kind, an option that the kind does not have or that is out of
 // range ("garnet: branching: expected 1 to 1000, found 2000") and a discount outside [0, 1);
-// WorkFailed, before anything is allocated, for a model that does not fit into memory.
+// WorkFailed, before anything is allocated, for a model that does not fit in memory.
 Model GenerateModel(const GeneratorOptions& options);
 
 }  // namespace stableaa
