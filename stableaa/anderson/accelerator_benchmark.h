@@ -21,7 +21,7 @@ struct AcceleratorTiming {
 
 // Measures with the given options, but with safeguard, interval and restarts off, so that every
 // step is a full one. Takes a few seconds: at least 15 steps after the window is full. `on_step` is
-// called for each step, with the total number if time allows.
+// called after each step; `total` is the number of steps if time allows them all.
 AcceleratorTiming MeasureAccelerator(
     std::size_t n, AcceleratorOptions options,
     const std::function<void(std::size_t done, std::size_t total)>& on_step = {});

@@ -32,8 +32,8 @@ class Error : public std::runtime_error {
 Error BadInput(const std::string& message);
 Error WorkFailed(const std::string& message);
 
-// WorkFailed with the system's text for `errno_value` appended: "cannot write runs/a/metrics.csv:
-// No space left on device".
+// WorkFailed with the system's text for `errno_value` appended:
+// "cannot write runs/a/metrics.csv: No space left on device".
 Error SystemError(const std::string& message, int errno_value);
 
 }  // namespace stableaa

@@ -85,8 +85,8 @@ class RandomStream {
   // Standard normal: the quantile of ((x >> 11) + 1/2) / 2^53, within [-8.3, 8.3].
   double Normal();
 
-  // Index i with probability weights[i] / sum. Weights must be finite and >= 0, with a finite sum >
-  // 0; a weight of zero is never chosen. O(n).
+  // Index i with probability weights[i] / sum. Weights must be finite and >= 0, and their sum finite
+  // and > 0; a weight of zero is never chosen. O(n).
   size_t Choice(std::span<const double> weights);
 
   // Every permutation is equally likely (Fisher-Yates). One Below per element except one.

@@ -8,7 +8,7 @@
 //
 // The child leads its own process group: signals from the terminal do not reach it, and killing it
 // also kills everything it started that has not left the group. If this process is killed, a child
-// with `ends_with_us` ends too; any other only if what it waits for makes it.
+// with `ends_with_us` ends too; for others that depends on what they are waiting for.
 //
 // If this process ignores SIGCHLD, the system reaps its children and it never learns how they
 // ended; exit_code() is then empty.

@@ -20,7 +20,8 @@
 namespace stableaa {
 
 // Up to `most_states` states with different numbers of actions, including absorbing ones, cycles of
-// deterministic moves, self-loops, unreachable states, repeated transitions and zero rewards.
+// deterministic moves, self-loops, states without predecessors, repeated transitions and zero
+// rewards.
 inline Model RandomModel(std::uint64_t seed, std::uint64_t most_states = 12,
                          std::optional<double> discount = {}) {
   RandomStream random(seed, "random model");

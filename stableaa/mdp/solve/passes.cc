@@ -81,8 +81,7 @@ double RowSumElsewhere(const View<Column>& view, const double* values, std::uint
 }
 
 // Calls pass(first, last, fetch) for blocks of states on `threads` threads and joins the results.
-// `fetch` says whether transitions may be prefetched, which would read past the end in the last
-// ones.
+// `fetch` says whether transitions may be prefetched; near the end that would read past the last.
 template <typename Pass>
 Differences OverBlocks(std::uint64_t states, std::uint64_t transitions, int threads,
                        const Pass& pass) {

@@ -8,16 +8,16 @@
 // Methods (T is the Bellman backup, (TV)(s) = max_a r(s,a) + γ Σ p(s'|s,a) V(s'), T_π that of a
 // policy π):
 //
-//   vi      V ← TV. With span bounds the best on models that mix fast, and parallel.
+//   vi      V ← TV. Parallel and, with span bounds, best on models that mix fast.
 //   jacobi  vi with the self-loop of each row solved out, q = (r + γ Σ_{s'≠s} p V)/(1 − γ p_ss).
 //   mpi     modified policy iteration: a backup, then up to `evaluation_sweeps` of T_π.
-//   gs      Gauss–Seidel: states in an order, each from the newest values, self-loops solved out,
-//           the start below the optimum; between two full passes, passes of the policy alone. By
-//           components, each finished before those that lead to it.
+//   gs      Gauss–Seidel: visits states in order, each using the newest values, with self-loops
+//           solved out, starting below the optimum; between two full passes, passes over the policy
+//           alone. Works by components, each finished before those that lead to it.
 //   ipi     the same with each policy evaluated by a preconditioned Krylov method.
 //   pi      the same with each policy evaluated exactly, by a sparse LU factorisation if it fits.
-//   auto    begins as mpi; where that will take too long goes over to gs, and where a policy's
-//           values come too slowly that way, to ipi. automatic.h says how it chooses.
+//   auto    begins as mpi; switches to gs if that would take too long, and to ipi if a policy's
+//           values then converge too slowly. automatic.h says how it chooses.
 //
 // Certificate. Whatever the method, the result comes from one last plain backup: with d = TV − V
 //
