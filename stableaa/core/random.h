@@ -85,7 +85,7 @@ class RandomStream {
   // Standard normal: the quantile of ((x >> 11) + 1/2) / 2^53, within [-8.3, 8.3].
   double Normal();
 
-  // Index i with probability weights[i] / sum. Weights must be finite and >= 0, and their sum finite
+  // Index i with probability weights[i] / sum. Weights must be finite and >= 0, their sum finite
   // and > 0; a weight of zero is never chosen. O(n).
   size_t Choice(std::span<const double> weights);
 

@@ -30,7 +30,7 @@ namespace stableaa {
 // - An existing file keeps its permission bits; a new one gets 0666 less the umask. The writer
 //   becomes the owner, and other hard links keep the old content. A file that the process may not
 //   write to is not replaced.
-// - Anything but a regular file (a terminal, /dev/null, a named pipe), or a descriptor of this
+// - Anything but a regular file (a terminal, /dev/null, a named pipe), and any descriptor of this
 //   process (/dev/stdout, /dev/fd/3), is written to directly: nothing is renamed, and what was
 //   flushed before a failure has been written.
 //

@@ -360,8 +360,8 @@ std::span<const std::byte> NpzReader::StoredBytes(const Entry& entry,
   if (!local.Begins(kLocalMark)) {
     throw BadInput(fmt::format("{}: its zip header is not where it should be", where));
   }
-  // The sizes in this header may be zero or wrong, with a descriptor after the data; the
-  // directory's count. Name and extra fields may differ in length from the directory's.
+  // The sizes in this header may be zero or wrong, with a descriptor after the data; use the
+  // directory's. Name and extra fields may differ in length from the directory's.
   const std::uint64_t begin = entry.offset + kLocalBytes + local.U16(26) + local.U16(28);
   return Part(archive_, begin, entry.stored_bytes, where, "its data");
 }
