@@ -88,7 +88,7 @@ void Describe(OptionTable& table, AcceleratorOptions& options);
 
 // What one step did.
 enum class StepKind {
-  kPlain,        // x + βe: no window yet, between accelerated steps, or unusable weights
+  kPlain,        // x + βe: empty window, between accelerated steps, or unusable weights
   kAccelerated,  // the mixed step
   kRejected,     // the safeguard took back the previous step
 };
