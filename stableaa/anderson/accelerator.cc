@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kStateVersion = 1;
-// No state has counted more; leaves room to go on.
+// No valid state has counted further; leaves room to keep counting.
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 62;
 
 Window MakeWindow(std::size_t size, const AcceleratorOptions& options, const Reduction& reduction) {
@@ -35,7 +35,7 @@ Window MakeWindow(std::size_t size, const AcceleratorOptions& options, const Red
                 reduction);
 }
 
-// Every counter, in the order in which they are saved.
+// Every counter, in the order they are saved.
 auto Counters(auto& s) {
   return std::array{&s.steps,          &s.accelerated, &s.plain_no_window, &s.plain_interval,
                     &s.plain_weights,  &s.rejected,    &s.restarts_growth, &s.restarts_scheduled,
@@ -149,7 +149,8 @@ StepReport Accelerator::Advance(std::span<double> x, std::span<const double> ima
     window_.Mix({}, x);
   }
 
-  // After a rejection the next, plain step sets the marks anew: it is where the iteration stands.
+  // After a rejection the next, plain step resets the reference: that is where the iteration
+  // stands.
   const double mark = rejected ? kInfinity : report.residual_norm;
   statistics_.best_residual_norm = std::min(statistics_.best_residual_norm, report.residual_norm);
   reference_ = rejected ? kInfinity : std::min(reference_, mark);
@@ -260,7 +261,7 @@ void Accelerator::Load(ByteReader& reader) {
       since_restart < 0 || since_restart > kMaxCount) {
     throw reader.Wrong("expected residual norms of at least 0 and a step count");
   }
-  window_.Load(reader, last_accelerated ? 1 : 0);  // the last that can fail
+  window_.Load(reader, last_accelerated ? 1 : 0);  // the last step that can fail
   statistics_ = statistics;
   last_accelerated_ = last_accelerated;
   since_restart_ = since_restart;

@@ -10,7 +10,7 @@
 namespace stableaa {
 namespace {
 
-// A contraction whose target wanders with the step, so that the window never degenerates.
+// A contraction whose target moves with each step, so that the window never degenerates.
 void WanderingMap(std::size_t step, const std::vector<double>& x, std::vector<double>& image) {
   const double phase = static_cast<double>(step % 97);
   for (std::size_t i = 0; i < x.size(); ++i) {

@@ -1,4 +1,4 @@
-// What one accelerated step costs, against the time of streaming as many bytes.
+// The cost of one accelerated step, compared with streaming the same number of bytes.
 #ifndef STABLEAA_ANDERSON_ACCELERATOR_BENCHMARK_H_
 #define STABLEAA_ANDERSON_ACCELERATOR_BENCHMARK_H_
 
@@ -19,14 +19,14 @@ struct AcceleratorTiming {
   double ratio = 0;        // ms_per_step / triad_ms
 };
 
-// Measures with the given options; safeguard, interval and restarts are off, so that every step is
-// the full one. Takes some seconds: at least 15 steps behind a full window. `on_step` hears of each
-// step, with the number of all if time allows.
+// Measures with the given options, but with safeguard, interval and restarts off, so that every
+// step is a full one. Takes a few seconds: at least 15 steps after the window is full. `on_step` is
+// called after each step; `total` is the number of steps if time allows them all.
 AcceleratorTiming MeasureAccelerator(
     std::size_t n, AcceleratorOptions options,
     const std::function<void(std::size_t done, std::size_t total)>& on_step = {});
 
-// The memory that takes: 1.5 GB at n = 1e7 and memory 5.
+// The memory needed: 1.5 GB at n = 1e7 and memory 5.
 std::uint64_t AcceleratorBenchmarkBytes(std::size_t n, const AcceleratorOptions& options);
 
 }  // namespace stableaa

@@ -1,7 +1,7 @@
 // The accelerator as a filter, for comparison with other implementations
 // (accelerator_crosscheck.py).
 //
-// Reads problems, numbers and words separated by blanks,
+// Reads problems as blank-separated numbers and words,
 //
 //   MEMORY DAMPING RULE ETA SAFEGUARD_FACTOR STEPS MAP n, A (n×n, by rows), b (n), start (n)
 //

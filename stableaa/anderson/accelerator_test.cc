@@ -16,7 +16,7 @@
 namespace stableaa::accelerator_test {
 
 TEST(Accelerator, MatchesTheFormWithAlphaOverAStoredHistory) {
-  // Proposition 1: (1−β) Σ α_i x_i + β Σ α_i g(x_i), recomputed here from iterates kept outside.
+  // Proposition 1: (1−β) Σ α_i x_i + β Σ α_i g(x_i), recomputed from iterates kept here.
   const LinearMap g(12, .9, 1);
   for (const WeightRule rule :
        {WeightRule::kVanilla, WeightRule::kRaa, WeightRule::kStable, WeightRule::kRelative}) {
@@ -53,8 +53,8 @@ TEST(Accelerator, MatchesTheFormWithAlphaOverAStoredHistory) {
 }
 
 TEST(Accelerator, ManyCopiesOfAProblemStepAsOne) {
-  // Long vectors go another way through the kernels (window_kernels.h) than short ones. The length
-  // is no multiple of what they take at a time.
+  // Long vectors take a different path through the kernels (window_kernels.h) than short ones. The
+  // length is not a multiple of their block size.
   const Eigen::Index small = 13;
   const Eigen::Index copies = 7001;
   const LinearMap g(static_cast<int>(small), .9, 3);
@@ -230,7 +230,7 @@ TEST(Accelerator, PowersOfTwoScaleTheIteratesToTheBit) {
 }
 
 TEST(Accelerator, ConvergenceFarBelowTheFirstResidualRestartsTheScale) {
-  // x → x/2 converges to zero through all of double's range.
+  // x → x/2 converges to zero through the whole range of double.
   Accelerator accelerator(1, {.memory = 1, .interval = 1'000'000});
   Vector x = Vector::Ones(1);
   for (int k = 0; k < 900; ++k) {
@@ -268,7 +268,7 @@ TEST(Accelerator, NanOrInfinityFromTheMapIsAnErrorThatNamesTheStep) {
     EXPECT_NE(message.find("step 7: the map returned"), std::string::npos) << message;
     EXPECT_NE(message.find("component 3"), std::string::npos) << message;
     EXPECT_EQ(x, before);
-    // And it can be used again at once.
+    // And it can be used again right away.
     for (int k = 0; k < 20; ++k) {
       const Vector again = g(x);
       accelerator.Step(AsSpan(x), AsSpan(again));
@@ -441,7 +441,7 @@ TEST(Accelerator, DamagedOrForeignStatesAreErrorsAndChangeNothing) {
     EXPECT_THROW(accelerator.Load(reader), Error) << length;
     ASSERT_EQ(Saved(accelerator), bytes);
   }
-  // Any single byte made 0xff: an error, or a state that can still be stepped without harm.
+  // Any single byte set to 0xff: an error, or a state that can still be stepped safely.
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     std::vector<std::byte> damaged = bytes;
     damaged[at] = std::byte{0xff};
@@ -467,7 +467,7 @@ TEST(Accelerator, DamagedOrForeignStatesAreErrorsAndChangeNothing) {
   EXPECT_THROW(larger.Load(reader), Error);
 }
 
-// The step after loading such a state once divided by zero or overflowed a counter.
+// The step after loading such a state used to divide by zero or overflow a counter.
 TEST(Accelerator, StatesThatNoStepLeavesAreErrors) {
   const std::size_t first_counter = 4;
   const std::size_t last_accelerated = first_counter + 11 * 8 + 8;

@@ -1,5 +1,5 @@
-// Runs an accelerated fixed-point iteration to a tolerance: the loop around an Accelerator for
-// callers who do not need it to be their own.
+// Runs an accelerated fixed-point iteration to a tolerance: the loop around an Accelerator, for
+// callers who do not need to write their own.
 #ifndef STABLEAA_ANDERSON_FIXED_POINT_H_
 #define STABLEAA_ANDERSON_FIXED_POINT_H_
 
@@ -11,27 +11,27 @@
 
 namespace stableaa {
 
-// image ← g(x). Both have the size of the start vector and do not overlap.
+// image ← g(x). Both have the start vector's size and do not overlap.
 using FixedPointMap = std::function<void(std::span<const double> x, std::span<double> image)>;
 
 struct FixedPointOptions {
-  // Done when max_i |g(x)_i − x_i| ≤ tolerance, [0, ∞). A bound on the residual, not on the error:
-  // a map that contracts by γ in this norm leaves an error of at most tolerance/(1−γ).
+  // Done when max_i |g(x)_i − x_i| ≤ tolerance, [0, ∞). Bounds the residual, not the error: a map
+  // that contracts by γ in this norm leaves an error of at most tolerance/(1−γ).
   double tolerance = 1e-10;
 
-  // Evaluations of g at most, ≥ 1.
+  // Maximum number of evaluations of g, ≥ 1.
   std::int64_t max_evaluations = 10'000;
 
   AcceleratorOptions acceleration = {};
 
-  // Called with each residual, in the norm above; false stops the iteration.
+  // Called with each residual, in the norm above; return false to stop the iteration.
   std::function<bool(std::int64_t evaluations, double residual)> on_evaluation = {};
 };
 
 struct FixedPointSummary {
-  bool converged = false;  // the tolerance was reached: false for a cap or a stop
+  bool converged = false;  // the tolerance was reached; false after a cap or a stop
   std::int64_t evaluations = 0;
-  double residual = 0;  // max_i |g(x)_i − x_i| of the x that is returned
+  double residual = 0;  // max_i |g(x)_i − x_i| of the returned x
   AcceleratorStatistics statistics;
 };
 

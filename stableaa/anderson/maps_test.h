@@ -1,4 +1,4 @@
-// Fixed-point maps and loops that the tests of this folder share.
+// Fixed-point maps and loops shared by this folder's tests.
 #ifndef STABLEAA_ANDERSON_MAPS_TEST_H_
 #define STABLEAA_ANDERSON_MAPS_TEST_H_
 
@@ -28,7 +28,7 @@ inline std::span<const double> AsSpan(const Vector& v) {
   return {v.data(), static_cast<std::size_t>(v.size())};
 }
 
-// x → Ax + b with a contraction A, nonsymmetric unless said.
+// x → Ax + b with a contraction A, nonsymmetric unless requested.
 struct LinearMap {
   Matrix a;
   Vector b;
@@ -61,7 +61,7 @@ inline std::vector<Vector> Iterate(const VectorMap& g, Vector x, int steps,
   return iterates;
 }
 
-// Evaluations of g until ‖g(x) − x‖ < tolerance, or the cap.
+// Evaluations of g until ‖g(x) − x‖ < tolerance, or `cap`.
 inline int StepsToTolerance(const VectorMap& g, Vector x, double tolerance, int cap,
                             const AcceleratorOptions& options, Vector* solution = nullptr) {
   Accelerator accelerator(static_cast<std::size_t>(x.size()), options);
@@ -89,8 +89,8 @@ inline Vector KinkMap(const Vector& x) {
   return image;
 }
 
-// Value iteration for three states and two actions, deterministic, discount .9: the window of an
-// accelerator is singular after a few steps.
+// Value iteration for three states and two actions, deterministic, discount .9: an accelerator's
+// window becomes singular after a few steps.
 inline Vector SingularMdpBackup(const Vector& v) {
   constexpr int kNext[3][2] = {{0, 2}, {1, 1}, {2, 2}};
   constexpr double kReward[3][2] = {{.669199, .564838}, {.524535, .003973}, {.748376, .968998}};

@@ -56,7 +56,7 @@ TEST(Reduction, AFailedSumLeavesAnEmptyWindowThatCanGoOn) {
   const auto sum = [&](std::span<double>) {
     if (fail) throw std::runtime_error("the network is down");
   };
-  // One process that claims to be two: the sum of the other is zero.
+  // One process that pretends to be two: the other's sum is zero.
   Accelerator accelerator(6, {}, {.rank = 0, .ranks = 2, .sum = sum});
   Vector x = Vector::Zero(6);
   for (int k = 0; k < 25; ++k) {

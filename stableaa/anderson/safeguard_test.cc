@@ -11,7 +11,7 @@ namespace stableaa::safeguard_test {
 
 TEST(Safeguard, RejectedStepsFallBackToThePlainStepFromBefore) {
   Accelerator accelerator(1, {.memory = 1, .safeguard_factor = 1});
-  // Residuals 1, .99 → nearly parallel, so that the secant goes far out; there the map is awful.
+  // Residuals 1 and .99 are nearly parallel, so the secant goes far out, where the map is awful.
   Vector x = Vector::Zero(1);
   const auto g = [](double v) { return v < 2 ? v + 1 - .01 * v : v + 1000; };
   double before = 0;
@@ -31,7 +31,7 @@ TEST(Safeguard, RejectedStepsFallBackToThePlainStepFromBefore) {
 }
 
 TEST(Safeguard, AFailedStepIsTakenBackExactlyHoweverFarItWent) {
-  // Plain steps of 1e-3; beyond x = 5 the map explodes, out of the range of the window's scale.
+  // Plain steps of 1e-3; beyond x = 5 the map explodes, beyond the range of the window's scale.
   for (const HistoryPrecision history : {HistoryPrecision::kDouble, HistoryPrecision::kFloat}) {
     for (const double explosion : {1e6, 1e40, 1e120}) {
       Accelerator accelerator(1, {.memory = 1, .history = history});
@@ -56,8 +56,8 @@ TEST(Safeguard, AFailedStepIsTakenBackExactlyHoweverFarItWent) {
 }
 
 TEST(Safeguard, FollowsAMapThatHasChanged) {
-  // The target jumps once the iteration has all but converged: what the residual once was is no
-  // measure for what comes after.
+  // The target jumps when the iteration has all but converged: earlier residuals say nothing about
+  // what follows.
   const int n = 50;
   const auto evaluations = [&](bool safeguard) {
     Accelerator accelerator(n, {.safeguard = safeguard});

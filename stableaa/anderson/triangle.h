@@ -1,4 +1,4 @@
-// The R of a QR factorisation: the one place where Eigen's Householder code is compiled.
+// The R of a QR factorisation: the only place where Eigen's Householder code is compiled.
 #ifndef STABLEAA_ANDERSON_TRIANGLE_H_
 #define STABLEAA_ANDERSON_TRIANGLE_H_
 
@@ -6,7 +6,7 @@
 
 namespace stableaa::internal {
 
-// Columns one after the other, `stride` apart.
+// Consecutive columns, `stride` apart.
 struct DenseColumns {
   double* data = nullptr;
   std::ptrdiff_t rows = 0;

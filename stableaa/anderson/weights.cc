@@ -45,8 +45,8 @@ double MeanAbsoluteProduct(const Matrix& gram, const Vector& cross, double resid
   return total / static_cast<double>((m + 1) * (m + 1));
 }
 
-// trace(A⁻¹) for A = LLᵀ, L being the lower triangle of `factor`. By hand: for a handful of columns
-// Eigen's condition estimator costs more than all the rest of a step.
+// trace(A⁻¹) for A = LLᵀ, where L is the lower triangle of `factor`. Written by hand: for a handful
+// of columns Eigen's condition estimator costs more than the rest of a step.
 double TraceOfInverse(const Matrix& factor, Vector& column) {
   const Eigen::Index m = factor.rows();
   column.resize(m);
@@ -198,7 +198,7 @@ struct WeightSolver::Workspace {
     const Eigen::Index m = tau.size();
     result.tau.assign(tau.data(), tau.data() + m);
     result.alpha.resize(static_cast<std::size_t>(m + 1));
-    double newer = 1;  // α_i = τ_{m−1−i} − τ_{m−i}, with 1 in front of τ_0 and 0 behind τ_{m−1}
+    double newer = 1;  // α_i = τ_{m−1−i} − τ_{m−i}, with 1 before τ_0 and 0 after τ_{m−1}
     for (Eigen::Index i = m; i >= 0; --i) {
       const double older = i > 0 ? tau(m - i) : 0;
       result.alpha[static_cast<std::size_t>(i)] = newer - older;
@@ -251,7 +251,7 @@ bool WeightSolver::SolveProducts(const WindowProducts& products) {
   if (products.residual_squared > 0) {
     const double mixed =
         products.residual_squared - 2 * w.rhs.dot(w.cross) + w.rhs.dot(w.gram * w.rhs);
-    // What cancellation leaves of it; a residual far below the differences drowns in that.
+    // The noise left by cancellation; a residual far below the differences drowns in it.
     const auto size = w.rhs.cwiseAbs();
     const double terms = products.residual_squared + 2 * size.dot(w.cross.cwiseAbs()) +
                          size.dot(w.gram.cwiseAbs() * size);
@@ -275,7 +275,7 @@ void WeightSolver::SolveTriangle(const WindowTriangle& window) {
 
   w.equalizer = w.system.colwise().norm();
   w.equalizer = (w.equalizer.array() > 0).select(w.equalizer.cwiseInverse(), 1.0);
-  // Slightly shorter with age, so that of parallel columns the pivoting keeps the newest.
+  // Slightly shorter with age, so that the pivoting keeps the newest of parallel columns.
   for (Eigen::Index j = 1; j < m; ++j) w.equalizer(j) *= std::pow(.999, static_cast<double>(j));
   w.system = w.system * w.equalizer.asDiagonal();
   w.qr.setThreshold(w.options.rank_tolerance);
@@ -336,7 +336,7 @@ const MixingWeights& WeightSolver::Solve(std::span<const std::span<const double>
   }
 
   const Matrix gram = w.columns.transpose() * w.columns;
-  // The top left of the product, in contiguous memory as WindowProducts has it.
+  // The top left of the product, in contiguous memory as WindowProducts expects.
   const Matrix h_gram = gram.topLeftCorner(last, last);
   const Vector h_cross = gram.col(last).head(last);
   if (SolveProducts({.differences = static_cast<int>(m),

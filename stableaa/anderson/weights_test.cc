@@ -65,7 +65,7 @@ class Histories {
 
   History Full(int n, int m) { return {Normal(n, m + 1), Normal(n, m + 1)}; }
 
-  // Residuals in a subspace of fewer dimensions than columns.
+  // Residuals in a subspace with fewer dimensions than columns.
   History Deficient(int n, int m, int rank) {
     return {Normal(n, rank) * Normal(rank, m + 1), Normal(n, m + 1)};
   }
@@ -74,7 +74,7 @@ class Histories {
   std::mt19937_64 random_;
 };
 
-// Newest first, as the paper has it.
+// Newest first, as in the paper.
 Matrix ResidualDifferences(const Matrix& residuals) {
   const auto m = residuals.cols() - 1;
   return (residuals.rightCols(m) - residuals.leftCols(m)).rowwise().reverse();
@@ -109,7 +109,7 @@ TEST(Weights, AlphaAndTauDescribeTheSameMixedResidual) {
   }
 }
 
-// Eq. 4 of the paper, in long double and independently of the differences.
+// Eq. 4 of the paper, in long double and without the differences.
 Vector KktAlpha(const Matrix& residuals, long double lambda) {
   using Long = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
   const Long e = residuals.cast<long double>();
@@ -241,8 +241,8 @@ TEST(Weights, RankDeficientWindowsYieldModestWeights) {
         const History history = histories.Deficient(4 + trial % 20, m, rank);
         const MixingWeights w = Solve({.rule = rule, .eta = eta}, history);
         ASSERT_TRUE(Map(w.alpha).allFinite()) << Name(rule) << " eta " << eta;
-        // Without the noise columns the problem is a random one of `rank` columns; one in a few
-        // thousand of those has weights beyond 1e4, rounding noise would give 1e10 and more.
+        // Without the noise columns this is a random problem of `rank` columns; one in a few
+        // thousand of those has weights beyond 1e4, while rounding noise would give 1e10 and more.
         EXPECT_LT(Map(w.alpha).norm(), 1e6) << Name(rule) << " eta " << eta << " rank " << rank;
         EXPECT_NEAR(Map(w.alpha).sum(), 1, 1e-8);
         if (rule == WeightRule::kVanilla) {
@@ -260,7 +260,7 @@ TEST(Weights, RepeatedAndZeroColumnsAreHarmless) {
     for (int j = 0; j < 4; ++j) same.residuals.col(j) = same.residuals.col(4);  // H = 0
     const MixingWeights w = Solve({.rule = rule}, same);
     EXPECT_TRUE(Map(w.alpha).allFinite());
-    EXPECT_NEAR(w.gain, 1, 1e-12);  // every combination is the same residual
+    EXPECT_NEAR(w.gain, 1, 1e-12);  // every combination gives the same residual
     if (rule != WeightRule::kRaa) {
       EXPECT_EQ(Map(w.tau).norm(), 0) << Name(rule);
     }
@@ -303,12 +303,12 @@ TEST(Weights, IllConditionedWindowsGoThroughQrAndKeepTheirDigits) {
   const Vector reference = (e.col(3) - h * tau).cast<double>();
   const Vector mixed =
       history.residuals.col(3) - ResidualDifferences(history.residuals) * Map(w.tau);
-  EXPECT_LT((mixed - reference).norm(), 1e-7);  // the normal equations would leave no digit
+  EXPECT_LT((mixed - reference).norm(), 1e-7);  // the normal equations would leave no correct digit
   EXPECT_NEAR(w.gain, reference.norm() / history.residuals.col(3).norm(), 1e-7);
 }
 
 TEST(Weights, GainOfAResidualFarBelowTheOthersKeepsItsDigits) {
-  // e_k is 1e-9 of the rest, so that the normal equations cannot tell its gain from rounding.
+  // e_k is 1e-9 of the rest, so the normal equations cannot tell its gain from rounding.
   const History history{Matrix{{3., -2., 1e-9}}, Matrix{{0., 1., 2.}}};
   for (const WeightRule rule : {WeightRule::kRaa, WeightRule::kStable, WeightRule::kRelative}) {
     const WeightOptions options{.rule = rule, .eta = .1};
@@ -320,7 +320,7 @@ TEST(Weights, GainOfAResidualFarBelowTheOthersKeepsItsDigits) {
 }
 
 #ifdef _OPENMP
-// A window large enough that Eigen, left to itself, would share out the products.
+// A window so large that Eigen, if allowed, would split the products among threads.
 TEST(Weights, HaveTheSameBitsForAnyNumberOfThreads) {
   Histories histories(12);
   const History history = {histories.Normal(5000, 33), histories.Normal(5000, 33)};

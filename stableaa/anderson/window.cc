@@ -22,16 +22,16 @@
 namespace stableaa {
 namespace {
 
-// Partial sums are kept per chunk, so that their order does not depend on the threads.
+// Partial sums are kept per chunk, so their order does not depend on the threads.
 constexpr std::size_t kChunk = 1 << 14;
-// Rows that are folded into a triangle at a time, and chunks that get a triangle of their own: few,
-// because at large memory a triangle is large.
+// Rows folded into a triangle at a time, and chunks that get their own triangle: few, because at
+// large memory a triangle is large.
 constexpr std::size_t kBlock = 512;
 constexpr std::size_t kMaxTriangles = 64;
 
 std::size_t ChunkCount(std::size_t n, std::size_t size) { return (n + size - 1) / size; }
 
-// QR of `rows` (k extra rows on top hold the R so far), leaving the new R on top.
+// QR of `rows`, whose top k rows hold the R so far; leaves the new R on top.
 void FoldIntoTriangle(Eigen::Ref<Eigen::MatrixXd> rows) {
   const Eigen::Index k = rows.cols();
   internal::FactorizeInPlace(
@@ -39,7 +39,7 @@ void FoldIntoTriangle(Eigen::Ref<Eigen::MatrixXd> rows) {
   rows.topRows(k).triangularView<Eigen::StrictlyLower>().setZero();
 }
 
-// With three digits.
+// Prints three digits.
 std::string Gigabytes(double bytes) {
   char text[32];
   const auto end =
@@ -97,7 +97,7 @@ Window::Window(const Shape& shape, const Reduction& reduction)
     : shape_(shape), reduction_(reduction) {
   const std::size_t n = shape.size;
   const auto m = static_cast<std::size_t>(shape.memory);
-  // Without memory one column is still written, so that the pass needs no case for it.
+  // With memory 0 one column is still written, so the pass needs no special case.
   const std::size_t slots = std::max<std::size_t>(m, 1);
   const std::size_t element =
       shape.precision == HistoryPrecision::kFloat ? sizeof(float) : sizeof(double);
@@ -165,13 +165,13 @@ Window::Outcome Window::Append(std::span<const double> x, std::span<const double
   return Outcome::kExtended;
 }
 
-// Whether a sum of scaled squares has kept its digits, and its terms fit the stored precision.
+// Whether a sum of scaled squares has kept its digits and its terms fit the stored precision.
 bool Window::InRange(double square) const {
   const double limit = shape_.precision == HistoryPrecision::kFloat ? 1e50 : 1e200;
   return square == 0 || (square >= 1 / limit && square <= limit);
 }
 
-// The residual of a first pair, and with it the scale.
+// Computes the residual of a first pair, and the scale from it.
 void Window::StoreFirst(std::span<const double> x, std::span<const double> image) {
   // Dividing by n first keeps the sum of finite magnitudes finite.
   const double weight = 1 / static_cast<double>(shape_.size);
@@ -205,12 +205,12 @@ void Window::StoreFirst(std::span<const double> x, std::span<const double> image
 }
 
 bool Window::Streams() const {
-  // Below, asking ahead was measured to cost more than it brings.
+  // Below this, prefetching was measured to cost more than it saves.
   constexpr std::size_t kCachedBytes = std::size_t{8} << 20;
   return shape_.size * (2 * static_cast<std::size_t>(shape_.memory) + 6) * 8 > kCachedBytes;
 }
 
-// The first pass: the new columns into `slot`, and every inner product with them.
+// The first pass: writes the new columns to `slot` and computes every inner product with them.
 void Window::StoreNext(std::span<const double> x, std::span<const double> image, std::size_t slot,
                        int others) {
   const std::size_t count = kOthers + 2 * static_cast<std::size_t>(others);
@@ -253,7 +253,7 @@ void Window::SumOverChunksAndRanks(std::size_t count) {
   if (reduction_.ranks > 1) reduction_.sum(std::span(sums_).first(count));
 }
 
-// Puts the new column in front of the inner products and lets the oldest fall out.
+// Puts the new column at the front of the inner products and drops the oldest.
 void Window::Rotate(int others) {
   const auto old_columns = static_cast<std::size_t>(columns_);
   columns_ = others + 1;
@@ -317,8 +317,8 @@ void Window::StepBack(std::span<double> x) const {
   });
 }
 
-// Every block of rows of [H e] is folded into its chunk's triangle, the triangles of the chunks
-// into one, and those of the ranks, gathered through sums with zeros elsewhere, into the last.
+// Folds every block of rows of [H e] into its chunk's triangle, the chunks' triangles into one, and
+// the ranks' triangles, gathered through sums with zeros elsewhere, into the final one.
 WindowTriangle Window::Triangle() {
   const auto k = static_cast<Eigen::Index>(columns_) + 1;
   const auto entries = static_cast<std::size_t>(k * k);

@@ -1,17 +1,17 @@
 // The history behind an Accelerator: the newest m differences of iterates and residuals, and the
-// two passes over them that one step costs.
+// two passes over them that make up one step.
 //
 // Append (first pass) reads x, g(x), the previous pair and the stored residual differences, and
-// leaves their inner products; Mix (second pass) reads the stored step differences and writes the
+// computes their inner products; Mix (second pass) reads the stored step differences and writes the
 // next iterate. Only H and Δ + βH are kept, because the update
 //
 //     x_{k+1} = x_k + β e_k − (Δ + βH) τ                                     (Proposition 1)
 //
 // needs no more: 2m + 4 vectors of memory; per step 2m + 5 vectors are read and 5 written.
 //
-// All sums run over blocks of a fixed size in a fixed order, so that the result does not depend on
-// the number of threads. Columns are stored multiplied by a power of two taken from the first
-// residual, so that neither tiny nor huge problems leave the range of float or of squares.
+// All sums run over blocks of fixed size in a fixed order, so the result does not depend on the
+// number of threads. Columns are stored multiplied by a power of two derived from the first
+// residual, so neither tiny nor huge problems leave the range of float or of squares.
 #ifndef STABLEAA_ANDERSON_WINDOW_H_
 #define STABLEAA_ANDERSON_WINDOW_H_
 
@@ -32,12 +32,12 @@ enum class HistoryPrecision {
   kFloat,  // half the memory and traffic of the history; weights are as good as 24 bits allow
 };
 
-// The seam for a caller whose vectors are spread over several processes. Every rank runs its own
-// Accelerator on its own slice; whatever is summed over components goes through `sum`.
+// For callers whose vectors are spread over several processes. Every rank runs its own Accelerator
+// on its own slice; every sum over components goes through `sum`.
 struct Reduction {
   int rank = 0;
   int ranks = 1;
-  // Replaces each entry by its sum over all ranks; must leave the same bits on every rank
+  // Replaces each entry by its sum over all ranks. Must produce the same bits on every rank
   // (MPI_Allreduce with MPI_SUM does). Not called when ranks == 1.
   std::function<void(std::span<double>)> sum = {};
 };
@@ -55,32 +55,32 @@ class Window {
   };
 
   enum class Outcome {
-    kFirst,       // there is no previous iterate: only the residual is known
+    kFirst,       // no previous iterate yet: only the residual is known
     kExtended,    // one more difference; the oldest one was dropped if the window was full
-    kOutOfRange,  // the pair does not fit the window's scale: Clear and Append it again
+    kOutOfRange,  // the pair does not fit the window's scale: Clear and Append again
     kNonFinite,   // NaN or infinity in a first pair, here or on another rank
   };
 
-  // Throws WorkFailed when the memory cannot be had.
+  // Throws WorkFailed if the memory is not available.
   Window(const Shape& shape, const Reduction& reduction);
 
-  // Takes the pair (x, g(x)). REQUIRES: both of the window's size.
+  // Adds the pair (x, g(x)). REQUIRES: both have the window's size.
   Outcome Append(std::span<const double> x, std::span<const double> image);
 
   // x ← x + β e − (Δ + βH) τ. REQUIRES: x as given to the last Append, τ.size() ≤ columns().
   void Mix(std::span<const double> tau, std::span<double> x) const;
 
-  // x ← x_{k−1} + β e_{k−1}: the plain step from the pair before the last one appended, also when
+  // x ← x_{k−1} + β e_{k−1}: the plain step from the pair before the last one appended, even if
   // that one was out of range and appended again. REQUIRES: there was one.
   void StepBack(std::span<double> x) const;
 
-  // Forgets everything but what StepBack needs; keeps the memory.
+  // Forgets everything except what StepBack needs; keeps the memory.
   void Clear();
 
-  // Forgets the differences but not the last pair, from which the next difference will start.
+  // Forgets the differences but not the last pair, from which the next difference starts.
   void DropColumns();
 
-  // Differences held now.
+  // The number of differences currently held.
   int columns() const { return columns_; }
 
   // ‖e_k‖ of the last Append, in the caller's units.
@@ -92,8 +92,8 @@ class Window {
   // The R of a QR factorisation of the columns: one more pass over H. Valid until the next call.
   WindowTriangle Triangle();
 
-  // The exact state. Load throws BadInput, leaving the window as it was, unless the bytes come from
-  // a window of the same size, memory, damping and precision that held `least_columns` or more.
+  // The exact state. Load throws BadInput, leaving the window unchanged, unless the bytes come from
+  // a window of the same size, memory, damping and precision with at least `least_columns` columns.
   void Save(ByteWriter& writer) const;
   void Load(ByteReader& reader, int least_columns);
 
@@ -104,11 +104,12 @@ class Window {
     std::vector<T> step_differences;      // Δ + βH
   };
 
-  template <typename Work>  // work(storage) with the storage of the precision in use
+  template <typename Work>  // work(storage) for the precision in use
   void WithStorage(Work work);
   template <typename Work>
   void WithStorage(Work work) const;
-  // work(chunk, begin, end) for each chunk of [0, n), `size` long but for the last, on the threads.
+  // Runs work(chunk, begin, end) on the threads for each chunk of [0, n), each `size` long except
+  // the last.
   template <typename Work>
   void ForEachChunk(std::size_t size, Work work) const;
 
@@ -119,7 +120,7 @@ class Window {
   void SumOverChunksAndRanks(std::size_t count);
   void Rotate(int others);
   bool InRange(double square) const;
-  bool Streams() const;  // whether a step goes through memory, not the caches
+  bool Streams() const;  // whether a step goes through memory rather than the caches
 
   Shape shape_;
   Reduction reduction_;
@@ -140,8 +141,8 @@ class Window {
   std::vector<double> cross_;          // columns_
   std::vector<double> steps_squared_;  // ‖x_j − x_{j−1}‖², columns_
 
-  std::vector<double> sums_;        // of one Append
-  std::vector<double> chunk_sums_;  // the same, before they are added up
+  std::vector<double> sums_;        // for one Append
+  std::vector<double> chunk_sums_;  // the same per chunk, before adding
   std::vector<double> triangle_;
 };
 

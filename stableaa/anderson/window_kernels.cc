@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-// The loops are compiled for AVX2 as well and chosen at run time: twice as fast while the window
-// fits the caches. (Sanitizers do not get along with the resolver.)
+// The loops are also compiled for AVX2 and chosen at run time: twice as fast while the window fits
+// in the caches. (Sanitizers do not get along with the resolver.)
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define STABLEAA_CLONES __attribute__((target_clones("avx2", "default")))
@@ -17,12 +17,12 @@ namespace stableaa {
 namespace {
 
 constexpr std::size_t kKernelBlock = 1024;
-// Elements between two requests for the next block: those of a few cache lines per stream.
+// Elements between two prefetches of the next block: a few cache lines per stream.
 constexpr std::size_t kPart = 64;
 
-// work(begin, end) over [0, n): all at once, or, if the vectors stream from memory, in parts, each
-// after asking for what the next block of `pointers` has in its place. (Where that is beyond the
-// end of a vector, asking does no harm.)
+// Calls work(begin, end) over [0, n): all at once or, if the vectors stream from memory, in parts,
+// prefetching the corresponding part of the next block of `pointers` before each. (Prefetching
+// beyond the end of a vector does no harm.)
 template <typename Work, typename... Pointers>
 inline STABLEAA_INLINE void ForEachPart(bool streams, std::size_t n, Work work,
                                         const Pointers*... pointers) {
@@ -40,8 +40,8 @@ inline STABLEAA_INLINE void ForEachPart(bool streams, std::size_t n, Work work,
   }
 }
 
-// The `simd reduction` pragmas let these sums, and no others, be added in the order that vectors
-// want: what -ffast-math would do to the whole file.
+// The `simd reduction` pragmas let only these sums be added in vector order, which -ffast-math
+// would allow for the whole file.
 
 // Adds Σ a·c to sums[0] and Σ b·c to sums[1], reading c once.
 template <typename A, typename B, typename C>

@@ -1,11 +1,12 @@
 // The two hot loops of a Window, over one chunk of the vectors.
 //
 // Both go through the chunk block by block, so that a block of every vector stays in the
-// first-level caches while all columns are combined with it: each vector is read from memory once.
+// first-level caches while it is combined with all columns: each vector is read from memory once.
 //
-// These are more streams, and shorter runs of each, than processors fetch by themselves in time. So
-// where the vectors do not fit the caches (`streams`), the loops ask for the next block while they
-// work on one, which saves up to a third of a step on a processor with much bandwidth.
+// That makes more streams, with shorter runs of each, than processors prefetch in time by
+// themselves. So if the vectors do not fit in the caches (`streams`), the loops prefetch the next
+// block while working on the current one, which saves up to a third of a step on a processor with
+// high bandwidth.
 #ifndef STABLEAA_ANDERSON_WINDOW_KERNELS_H_
 #define STABLEAA_ANDERSON_WINDOW_KERNELS_H_
 
@@ -14,10 +15,11 @@
 
 namespace stableaa {
 
-// Where the sums of one chunk stand; from kOthers on, (h·H_j, e·H_j) for each older column.
+// Positions of a chunk's sums; from kOthers on, (h·H_j, e·H_j) for each older column.
 enum WindowSum : std::size_t { kResidual, kNewStep, kNewColumn, kCross, kOthers };
 
-// Pointers to the chunk's first elements. T is the type in which columns are kept: double or float.
+// Pointers to the chunk's first elements. T is the type in which columns are stored: double or
+// float.
 template <typename T>
 struct AppendChunk {
   std::size_t size;
@@ -33,7 +35,7 @@ struct AppendChunk {
   double scale;
   double damping;
   bool streams;
-  double* sums;  // out: kOthers + 2·older.size() of them
+  double* sums;  // out: kOthers + 2·older.size() entries
 
   void Run() const;
 };

@@ -14,7 +14,7 @@
 namespace stableaa {
 namespace {
 
-// The text behind "name :" in a file like /proc/cpuinfo; empty if there is none.
+// The text after "name :" in a file like /proc/cpuinfo; empty if there is none.
 std::string ProcField(const char* path, std::string_view name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

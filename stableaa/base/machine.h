@@ -1,5 +1,5 @@
-// What the program runs on: for results that say where they were measured, and for refusing work
-// that cannot fit.
+// What the program runs on, so that results can say where they were measured and work that cannot
+// fit is refused.
 #ifndef STABLEAA_BASE_MACHINE_H_
 #define STABLEAA_BASE_MACHINE_H_
 
@@ -15,13 +15,13 @@ std::string LibraryVersion();
 std::string CompilerName();
 
 // "AMD EPYC, 2 cores, AVX2": the processor's own name, the cores this process may use, and the
-// widest vector instructions. Parts that cannot be found out are left out.
+// widest vector instructions. Unknown parts are left out.
 std::string MachineName();
 
 // Cores this process may use, at least 1.
 int CoreCount();
 
-// Memory that can be had without swapping, or 0 if the system does not say.
+// Memory available without swapping, or 0 if the system does not say.
 std::uint64_t AvailableMemoryBytes();
 
 // Throws WorkFailed if `bytes` exceed the available memory:

@@ -25,7 +25,7 @@ void RequireWholeRows(std::size_t size, std::size_t actions) {
 
 void RequireRows(std::size_t size, std::size_t rows, std::size_t actions) {
   RequireWholeRows(size, actions);
-  // By division: rows * actions could wrap around to the right size.
+  // Divide instead of multiplying: rows * actions could wrap around to the right size.
   if (size / actions != rows) {
     throw BadInput(Concat("action values have ", size, " numbers: expected ", rows, " rows of ",
                           actions, " actions"));

@@ -1,4 +1,4 @@
-// The argument checks that the operators and the policies share. Internal to this folder.
+// Argument checks shared by the operators and the policies. Internal to this folder.
 #ifndef STABLEAA_BELLMAN_ARGUMENTS_H_
 #define STABLEAA_BELLMAN_ARGUMENTS_H_
 
@@ -7,15 +7,15 @@
 
 namespace stableaa::internal {
 
-// Each throws BadInput with the offending numbers when the condition in its name does not hold.
+// Each throws BadInput with the offending numbers if the condition in its name does not hold.
 
 void RequireActions(std::size_t actions);
 
-// `size` numbers of `what` for `expected` of them.
+// `what` has `size` entries and must have `expected`.
 void RequireSize(std::string_view what, std::size_t size, std::size_t expected);
 
-// A row-major batch: `size` numbers that are rows of `actions` (at least one) each, any number of
-// rows or exactly `rows`.
+// A row-major batch: `size` numbers in rows of `actions` (at least one), either any number of rows
+// or exactly `rows`.
 void RequireWholeRows(std::size_t size, std::size_t actions);
 void RequireRows(std::size_t size, std::size_t rows, std::size_t actions);
 

@@ -19,12 +19,12 @@ using internal::Exponent;
 using internal::FirstMaximum;
 using internal::HalfGap;
 
-// In the order of the enumeration.
+// In enumeration order.
 constexpr std::array<std::string_view, 4> kNames = {"max", "mellowmax", "boltzmann",
                                                     "dynamic-boltzmann"};
 
-// Below this omega * (max - min) the next term of the expansion of mellowmax, of relative size
-// omega^2 (max - min)^2, is under the rounding error.
+// Below this omega * (max - min) the next term in the expansion of mellowmax, of relative size
+// omega^2 (max - min)^2, is less than the rounding error.
 constexpr double kTinySpread = 1e-8;
 
 template <typename T>
@@ -32,7 +32,7 @@ double Maximum(std::span<const T> q) {
   return q[FirstMaximum(q)];
 }
 
-// The mean of scale * q; the second pass takes back the rounding of the first, so that equal values
+// The mean of scale * q. The second pass corrects the rounding of the first, so that equal values
 // give exactly that value.
 template <typename T>
 double ScaledMean(std::span<const T> q, double scale) {
@@ -50,13 +50,14 @@ template <typename T>
 double Mean(std::span<const T> q) {
   const double mean = ScaledMean(q, 1);
   if (std::isfinite(mean)) return mean;
-  // The sum may not fit where the mean does. A power of two rounds nothing at that size.
+  // The sum may overflow even if the mean does not. Scaling by a power of two rounds nothing at
+  // that size.
   const double scale = 0.5 / static_cast<double>(std::bit_ceil(q.size()));
   return ScaledMean(q, scale) / scale;
 }
 
-// mean + omega variance / 2. The root of omega goes into the square, because with a denormal omega
-// the exponents omega q have no digits left; halves, because q - mean may not fit.
+// mean + omega variance / 2. The root of omega goes inside the square, because with a denormal
+// omega the exponents omega q have no digits left; uses halves, because q - mean may overflow.
 template <typename T>
 double MellowmaxNearMean(std::span<const T> q, double omega) {
   const double mean = Mean(q);

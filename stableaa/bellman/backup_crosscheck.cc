@@ -1,8 +1,7 @@
 // The operators as a filter, for comparison with another implementation (backup_crosscheck.py).
 //
-// Reads lines "OPERATOR OMEGA q0 q1 ..." and prints, for each, "VALUE RHO g0 g1 ...": the value,
-// the root of the maximum-entropy policy (0 but for mellowmax with a finite omega) and the
-// gradient.
+// Reads lines "OPERATOR OMEGA q0 q1 ..." and prints "VALUE RHO g0 g1 ..." for each: the value, the
+// root of the maximum-entropy policy (0 except for mellowmax with a finite omega) and the gradient.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +18,7 @@ namespace {
 using stableaa::Backup;
 using stableaa::BackupKind;
 
-// Not std::stod, which refuses denormal numbers.
+// Not std::stod, which rejects denormal numbers.
 double Number(const std::string& word) { return std::strtod(word.c_str(), nullptr); }
 
 void Answer(const Backup& backup, const std::vector<double>& q) {

@@ -25,7 +25,7 @@ Backup Max() { return {BackupKind::kMax, 0}; }
 Backup Mellowmax(double omega) { return {BackupKind::kMellowmax, omega}; }
 Backup Boltzmann(double omega) { return {BackupKind::kBoltzmann, omega}; }
 
-// The operators that can be evaluated, at temperatures from flat to hard.
+// Operators that can be evaluated, at temperatures from flat to hard.
 std::vector<Backup> Operators() {
   std::vector<Backup> operators = {Max()};
   for (const double omega : {0.0, 1e-9, 0.01, 1.0, 7.5, 400.0, kInfinity}) {
@@ -206,9 +206,9 @@ TEST(BackupValue, TinyOmegaGivesTheMeanWithItsFirstCorrection) {
 }
 
 TEST(BackupValue, DenormalOmegaStillSeesHugeValues) {
-  // omega q is around 1e-15 here: the correction is lost, the mean must not be.
+  // omega q is around 1e-15 here: the correction is lost, but the mean must not be.
   EXPECT_NEAR(Mellowmax(kDenormal).Value(Values{1e308, -1e308}) / 1e308, 0, 1e-15);
-  // omega q = (2, -2) and differences that do not fit a double: log(cosh 2) / omega.
+  // omega q = (2, -2), with differences that overflow a double: log(cosh 2) / omega.
   EXPECT_NEAR(Mellowmax(2e-308).Value(Values{1e308, -1e308}) / 1e308, std::log(std::cosh(2.0)) / 2,
               1e-15);
   EXPECT_NEAR(Boltzmann(2e-308).Value(Values{1e308, -1e308}) / 1e308, std::tanh(2.0), 1e-15);
@@ -219,7 +219,7 @@ TEST(BackupValue, MellowmaxAgreesWithItsDefinitionInLongDouble) {
   for (int trial = 0; trial < 5000; ++trial) {
     const Values q = random();
     const double omega = std::pow(10.0, random.Uniform(-4, 4));
-    // The definition itself cancels: it knows log(mean) to 1e-19, divided by omega.
+    // The definition itself cancels: it gives log(mean) to 1e-19, divided by omega.
     const double tolerance = 1e-15 * Magnitude(q) + 1e-18 / omega;
     EXPECT_NEAR(Mellowmax(omega).Value(q), static_cast<double>(DirectMellowmax(q, omega)),
                 tolerance);
@@ -236,8 +236,8 @@ TEST(BackupValue, BoltzmannAgreesWithItsDefinitionInLongDouble) {
   }
 }
 
-// A jump where the code changes its formula would show as a difference between neighbouring omegas
-// that is larger than omega's own change allows.
+// A jump where the code switches formulas would show as a difference between neighbouring omegas
+// that is larger than the change in omega allows.
 TEST(BackupValue, MellowmaxIsContinuousAcrossItsFormulas) {
   const Values q = {0.1, -0.7, 0.3, 0.25};
   for (double omega = 1e-12; omega < 100; omega *= 1.01) {
@@ -420,7 +420,7 @@ TEST(BackupContraction, BoltzmannExpandsSomePairs) {
 }
 
 // One state, discount .98: action a earns .05 and stays with probability .2, b earns .033 and stays
-// with .99; otherwise the episode ends.
+// with probability .99; otherwise the episode ends.
 double OneStateBackup(const Backup& backup, double value) {
   const double discount = 0.98;
   return backup.Value(Values{0.05 + discount * 0.2 * value, 0.033 + discount * 0.99 * value});
@@ -469,7 +469,7 @@ TEST(BackupGradient, AgreesWithFiniteDifferences) {
     Values q = random();
     const double max = Largest(q);
     for (double& value : q)
-      value -= max;  // slopes see only differences, the step then keeps its digits
+      value -= max;  // slopes depend only on differences; keeps the step's digits
     const double omega = random.Uniform(0.01, 20) / std::max(1e-3, -Smallest(q));
     const long double step = 1e-6L / omega;
     const Values mellowmax = Gradient(Mellowmax(omega), q);
@@ -489,7 +489,7 @@ TEST(BackupGradient, AgreesWithFiniteDifferences) {
   }
 }
 
-// The finite differences of the implementation itself: value and gradient belong together.
+// Finite differences of the implementation itself: value and gradient match.
 TEST(BackupGradient, BelongsToTheValue) {
   RandomValues random(12);
   for (int trial = 0; trial < 500; ++trial) {

@@ -24,8 +24,8 @@ constexpr int kNewtonEvaluations = 30;
 static_assert(kMaxRootEvaluations == kNewtonEvaluations + 64);
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
-// With x = omega (max - min), the expansion of the root errs by about x^2 / 100 and the search,
-// whose terms cancel, by about kEpsilon / x: here both are around 1e-11 relative.
+// With x = omega (max - min), the expansion of the root has an error of about x^2 / 100 and the
+// search, whose terms cancel, of about kEpsilon / x: here both are around 1e-11 relative.
 constexpr double kExpandedSpread = 3e-5;
 
 template <typename T>
@@ -53,13 +53,13 @@ double BitMidpoint(double low, double high) {
   return std::bit_cast<double>(low_bits + (high_bits - low_bits) / 2);
 }
 
-// log sum exp of weights that are given by their logarithms, and the weighted mean of a gap.
+// log sum exp of weights given by their logarithms, and the weighted mean of a gap.
 struct LogSum {
   double log = 0;
   double mean_gap = 0;
 };
 
-// Finds rho for one state after another; keeps its buffers between them.
+// Finds rho for one state after another, reusing its buffers.
 template <typename T>
 class RootFinder {
  public:
@@ -75,27 +75,27 @@ class RootFinder {
   }
 
  private:
-  // One term exp(rho (q - mm)) (q - mm) of the equation, but for the factor exp(rho (max - mm)) and
-  // a factor omega, both common to all terms: they cancel in g.
+  // One term exp(rho (q - mm)) (q - mm) of the equation, without the factors exp(rho (max - mm))
+  // and omega, which are common to all terms and cancel in g.
   struct Term {
     double q;
     double log_distance;  // log(omega |q - mm|)
     double gap;           // (q - max) / 2n, so that the sum of n gaps fits
   };
 
-  // The equation's two sides at one rho.
+  // The equation evaluated at one rho.
   struct Evaluation {
     double g;
-    double noise;        // what rounding can do to g
+    double noise;        // how far rounding can move g
     double newton_step;  // -g / g'
   };
 
-  // rho / omega = 1/2 + k3 / (24 k2), the cumulants being those of omega q. Computed from values
-  // scaled to [-1, 0]: those of omega q may be denormal.
+  // rho / omega = 1/2 + k3 / (24 k2), with the cumulants of omega q. Computed from values scaled to
+  // [-1, 0], since those of omega q may be denormal.
   double ExpandedRoot(std::span<const T> q, double min, double spread) const {
     const double n = static_cast<double>(q.size());
     const double unit = -HalfGap(min, max_);
-    if (unit == 0) return 0.5;  // neighbours among the denormal numbers
+    if (unit == 0) return 0.5;  // adjacent denormal numbers
     double mean = 0;
     for (const T value : q) mean += HalfGap(value, max_) / unit / n;
     double k2 = 0;
@@ -108,7 +108,7 @@ class RootFinder {
     return 0.5 + spread * k3 / (24 * k2);
   }
 
-  // Sorts the actions by the sign of q - mm into the terms of P and those of N.
+  // Splits the actions by the sign of q - mm into the terms of P and those of N.
   void SplitTerms(std::span<const T> q, double omega) {
     internal::LogMeanExp log_mean_exp;
     for (const T value : q) log_mean_exp.Add(Exponent(value, max_, omega));
@@ -120,7 +120,7 @@ class RootFinder {
     for (const T value : q) {
       const double z = Exponent(value, max_, omega);
       const double half_gap = HalfGap(value, max_);
-      // An exponent that does not fit leaves mm without influence on the difference.
+      // If the exponent overflows, mm has no influence on the difference.
       const double log_distance = std::isinf(z)
                                       ? std::log(omega) + std::log(-half_gap) + std::numbers::ln2
                                       : std::log(std::abs(z - mm));
@@ -161,12 +161,12 @@ class RootFinder {
     for (int evaluations = 1;; ++evaluations) {
       const Evaluation at = Evaluate(rho);
       if (std::abs(at.g) <= at.noise) return {rho, evaluations};
-      // NaN counts as positive: rho was so large that every weight of N vanished.
+      // NaN counts as positive: rho was so large that every weight in N vanished.
       (at.g < 0 ? low : high) = rho;
       double next = rho + at.newton_step;
       const bool inside = next >= low && next <= high;
       if (!inside || evaluations >= kNewtonEvaluations) next = BitMidpoint(low, high);
-      // The step is down to the spacing of the numbers, or the bracket's ends are neighbours.
+      // The step is down to the spacing of doubles, or the bracket's ends are neighbours.
       if (std::abs(next - rho) <= kEpsilon * rho || next == low) return {next, evaluations};
       rho = next;
     }

@@ -68,7 +68,7 @@ double Spread(const Values& q) {
   return *high - *low;
 }
 
-// omega (q_a - max) and omega (mm - max), straight from their definitions.
+// omega (q_a - max) and omega (mm - max), directly from their definitions.
 LongValues Exponents(const Case& c) {
   const long double max = *std::max_element(c.q.begin(), c.q.end());
   LongValues z;
@@ -82,8 +82,8 @@ long double LogMeanExp(const LongValues& z) {
   return std::log1p(sum / static_cast<long double>(z.size()));
 }
 
-// The equation of the header at rho = ratio * omega, divided by the sum of its terms' sizes: 1 in
-// absolute value when all terms have one sign, 0 at the root.
+// The header's equation at rho = ratio * omega, divided by the sum of its terms' magnitudes: 1 in
+// absolute value if all terms have one sign, 0 at the root.
 long double RelativeResidual(const Case& c, long double ratio) {
   const LongValues z = Exponents(c);
   const long double mm = LogMeanExp(z);
@@ -187,7 +187,7 @@ TEST(MaxEntropyRoot, SolvesTheEquationItIsDefinedBy) {
   for (int trial = 0; trial < 5000; ++trial) {
     const Case c = random();
     const double rho = FindMaxEntropyRoot(c.q, c.omega).rho;
-    // One unit in the last place of rho moves the exponents by so much.
+    // One unit in the last place of rho moves the exponents by this much.
     const double rounding = 1e-15 * (4 + rho * Spread(c.q));
     EXPECT_LE(std::abs(RelativeResidual(c, static_cast<long double>(rho) / c.omega)), rounding);
   }
@@ -199,7 +199,7 @@ TEST(MaxEntropyRoot, AgreesWithBisectionInLongDouble) {
     const Case c = random();
     const double ratio = FindMaxEntropyRoot(c.q, c.omega).rho / c.omega;
     const double expected = static_cast<double>(BisectedRatio(c));
-    // Rounding in the equation, over its slope there.
+    // Rounding in the equation, divided by its slope there.
     EXPECT_NEAR(ratio / expected, 1, 1e-14 + 1e-14 / (c.omega * Spread(c.q)));
   }
 }
@@ -220,7 +220,7 @@ TEST(MaxEntropyRoot, IsHalfOfOmegaForSmallOmegaWithItsFirstCorrection) {
     const Case c = {q, omega};
     const double ratio = FindMaxEntropyRoot(q, omega).rho / omega;
     EXPECT_NEAR(ratio, 0.5, omega) << omega;
-    // Below, long double itself has no digits left.
+    // Below this, long double itself has no digits left.
     if (omega > 1e-6) {
       EXPECT_NEAR(ratio, static_cast<double>(BisectedRatio(c)), 5e-11) << omega;
     }
@@ -267,7 +267,7 @@ TEST(MaxEntropyPolicy, HasMoreEntropyThanAnyOtherOfTheSameExpectation) {
     if (c.q.size() < 3) continue;  // two actions leave no freedom
     c.omega = random.Uniform(0.1, 5) / Spread(c.q);
     const Values policy = Policy(c.q, c.omega);
-    // Moving weight among three actions so that neither the total nor the mean changes.
+    // Move weight among three actions without changing the total or the mean.
     const double size = random.Uniform(0.01, 0.5) / Spread(c.q);
     Values other = policy;
     other[0] += size * (c.q[1] - c.q[2]) * policy[0] * policy[1] * policy[2];
@@ -343,7 +343,7 @@ TEST(MaxEntropyRoot, IsFoundWhereTheExponentsThemselvesOverflow) {
   const MaxEntropyRoot root = FindMaxEntropyRoot(Values{0, -1e308}, 1e308);
   EXPECT_NEAR(root.rho * 1e308, 616 * std::log(10.0) - std::log(std::log(2.0)), 1e-9);
   EXPECT_EQ(Policy({1e308, -1e308, 1e308}, 1e308), (Values{0.5, 0, 0.5}));
-  // Differences that do not fit: omega q = (1, -1), the answer for (1, -1) at omega = 1.
+  // Differences that overflow: omega q = (1, -1) has the answer for (1, -1) at omega = 1.
   const double expected = FindMaxEntropyRoot(Values{1, -1}, 1).rho;
   EXPECT_NEAR(FindMaxEntropyRoot(Values{1e308, -1e308}, 1e-308).rho * 1e308, expected, 1e-12);
   EXPECT_NEAR(FindMaxEntropyRoot(Values{kDenormal, 0}, 1).rho, 0.5, 1e-15);
@@ -370,8 +370,8 @@ TEST(MaxEntropyRoot, TakesABoundedNumberOfEvaluations) {
   EXPECT_LE(most_wild, kMaxRootEvaluations);
 }
 
-// A thousand scales: Newton's method would walk over every one of them, and halving the bracket
-// over every power of two down to a root of 1e-100.
+// A thousand scales: Newton's method would visit every one of them, and halving the bracket every
+// power of two down to a root of 1e-100.
 TEST(MaxEntropyRoot, IsFoundByBisectionOfBitsWhereNewtonIsTooSlow) {
   RandomCases random(11);
   for (const double smallest : {-20, 100}) {

@@ -1,7 +1,7 @@
 // exp(omega q) without overflow, in one place. Internal to this folder.
 //
-// Everything is written in the exponents z_a = omega (q_a - max q) <= 0, of which at least one is
-// 0: no exponential overflows and no sum of them vanishes, whatever the sizes of omega and q.
+// Everything is written in the exponents z_a = omega (q_a - max q) <= 0, at least one of which is
+// 0: no exponential overflows and no sum of them vanishes, whatever the magnitudes of omega and q.
 #ifndef STABLEAA_BELLMAN_SOFTMAX_H_
 #define STABLEAA_BELLMAN_SOFTMAX_H_
 
@@ -11,7 +11,7 @@
 
 namespace stableaa::internal {
 
-// The first largest entry, or the first NaN if there is one: a comparison alone would step over it.
+// The first largest entry, or the first NaN if there is one, which a comparison alone would skip.
 // REQUIRES: q is not empty.
 template <typename T>
 std::size_t FirstMaximum(std::span<const T> q) {
@@ -22,7 +22,7 @@ std::size_t FirstMaximum(std::span<const T> q) {
   return best;
 }
 
-// (q - max) / 2: of two numbers near the ends of the range the difference does not fit, but this.
+// (q - max) / 2: near the ends of the range the difference itself overflows, but this does not.
 inline double HalfGap(double q, double max) { return 0.5 * q - 0.5 * max; }
 
 // omega (q - max), for any omega in [0, infinity] and q <= max < infinity, with 0 * infinity = 0.
@@ -32,7 +32,7 @@ inline double Exponent(double q, double max, double omega) {
   return std::isinf(gap) ? HalfGap(q, max) * omega * 2 : omega * gap;
 }
 
-// log(mean exp z) with a small *relative* error, also where it is close to 0 because all z are.
+// log(mean exp z) with a small *relative* error, even close to 0 when all z are.
 class LogMeanExp {
  public:
   void Add(double z) {
@@ -45,7 +45,7 @@ class LogMeanExp {
   double Result() const {
     const double n = static_cast<double>(count_);
     const double mean_minus_one = sum_minus_one_ / n;
-    // log1p loses digits as its argument nears -1, log as its own nears 1.
+    // log1p loses digits as its argument nears -1, log as its argument nears 1.
     return mean_minus_one > -0.5 ? std::log1p(mean_minus_one) : std::log(sum_ / n);
   }
 
@@ -63,8 +63,8 @@ double SumExp(std::span<const T> q, double max, double omega) {
   return sum;
 }
 
-// probabilities = softmax(omega q), with `max` the finite maximum of q. omega = infinity is the
-// limit: uniform over the maxima. The exponentials are taken twice so that float rows need no
+// probabilities = softmax(omega q), where `max` is the finite maximum of q. omega = infinity is the
+// limit: uniform over the maxima. The exponentials are computed twice so that float rows need no
 // double buffer.
 template <typename T>
 void Softmax(std::span<const T> q, double max, double omega, std::span<T> probabilities) {

@@ -1,6 +1,6 @@
 // Little-endian byte streams in memory, the same bytes on every host.
 //
-// What is saved in checkpoints, replay segments and models goes through these two classes:
+// Checkpoints, replay segments and models are all saved through these two classes:
 //
 //   ByteWriter out;                          ByteReader in(payload, "run/checkpoint.bin");
 //   out.U64(step);                           const uint64_t step = in.U64();
@@ -43,20 +43,20 @@ class ByteWriter {
   void F64s(std::span<const double> values);
   void F32s(std::span<const float> values);
 
-  // All that was written so far. Valid until the next write.
+  // Everything written so far. Valid until the next write.
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
   std::vector<std::byte> bytes_;
 };
 
-// Reads what a ByteWriter wrote, in the same order. The input is not trusted: each read that the
-// bytes do not support throws BadInput with `name`, the byte offset, what was expected and what was
-// found, and memory is never reserved for more than the input really holds.
+// Reads what a ByteWriter wrote, in the same order. The input is not trusted: a read that the bytes
+// cannot satisfy throws BadInput with `name`, the byte offset, what was expected and what was
+// found. Memory is never reserved beyond what the input actually holds.
 class ByteReader {
  public:
-  // Borrows `bytes`, which must outlive the reader. `name` is what error messages call the input,
-  // usually the file's path.
+  // Borrows `bytes`, which must outlive the reader. Error messages call the input `name`, usually
+  // the file's path.
   ByteReader(std::span<const std::byte> bytes, std::string name);
 
   uint8_t U8();
@@ -64,7 +64,7 @@ class ByteReader {
   uint64_t U64();
   int64_t I64();
   double F64();
-  bool Bool();  // any byte but 0 and 1 is an error
+  bool Bool();  // any byte other than 0 or 1 is an error
 
   // At most `max_length` bytes.
   std::string Text(size_t max_length);
@@ -79,9 +79,9 @@ class ByteReader {
   size_t position() const { return position_; }
   size_t remaining() const { return bytes_.size() - position_; }
 
-  // For checks of the caller's own on a value just read:
+  // For the caller's own checks on a value just read:
   //   throw in.Wrong("expected a memory of 1 to 64, found 70000");
-  // makes "run/checkpoint.bin: before byte 48: expected a memory of ...".
+  // gives "run/checkpoint.bin: before byte 48: expected a memory of ...".
   Error Wrong(std::string_view what) const;
 
  private:

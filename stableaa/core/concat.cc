@@ -15,7 +15,7 @@ std::string RealText(double value) {
   };
   const std::string scientific = write(std::chars_format::scientific);
   if (!std::isfinite(value)) return scientific;
-  // Without an exponent where people would write none. (to_chars alone takes the shorter one, 1e+05.)
+  // No exponent where people would not write one; to_chars alone picks the shorter form, 1e+05.
   const int exponent = std::atoi(scientific.c_str() + scientific.find('e') + 1);
   return exponent >= -4 && exponent < 16 ? write(std::chars_format::fixed) : scientific;
 }

@@ -1,8 +1,8 @@
-// Text from parts, for messages:
+// Builds message text from parts:
 //
 //   throw WorkFailed(Concat("step ", step, ": the iterate is ", x[i], " at component ", i));
 //
-// A real has the shortest form that reads back exactly: 0.1, 100000, 1e+16, nan, -inf.
+// Reals print in the shortest form that reads back exactly: 0.1, 100000, 1e+16, nan, -inf.
 #ifndef STABLEAA_CORE_CONCAT_H_
 #define STABLEAA_CORE_CONCAT_H_
 

@@ -1,7 +1,7 @@
-// The one exception type of the library.
+// The library's only exception type.
 //
-// An Error says what was expected, what was found and where ("file:line" for parsed input), in one
-// sentence that can be shown to a user as it is. Only the command-line program catches it.
+// An Error says in one sentence what was expected, what was found and where ("file:line" for parsed
+// input), and can be shown to a user as is. Only the command-line program catches it.
 #ifndef STABLEAA_CORE_ERROR_H_
 #define STABLEAA_CORE_ERROR_H_
 
@@ -13,7 +13,7 @@ namespace stableaa {
 class Error : public std::runtime_error {
  public:
   enum class Kind {
-    kBadInput,    // what the caller gave is wrong: an option, a file, an argument
+    kBadInput,    // the caller passed something wrong: an option, a file, an argument
     kWorkFailed,  // the input was fine, the work was not: diverged, disk full, a process died
   };
 
@@ -32,7 +32,7 @@ class Error : public std::runtime_error {
 Error BadInput(const std::string& message);
 Error WorkFailed(const std::string& message);
 
-// WorkFailed with the system's words for `errno_value` behind the message:
+// WorkFailed with the system's text for `errno_value` appended:
 // "cannot write runs/a/metrics.csv: No space left on device".
 Error SystemError(const std::string& message, int errno_value);
 

@@ -28,7 +28,7 @@ std::string RealLiteral(double value) {
   char buffer[32];
   const auto end = std::to_chars(std::begin(buffer), std::end(buffer), value).ptr;
   const std::string text(buffer, end);
-  // Without a point TOML would read an integer, and lose the sign of -0.
+  // Without a decimal point TOML would read an integer and lose the sign of -0.
   const bool integer_like = text.find_first_not_of("-0123456789") == std::string::npos;
   return integer_like ? text + ".0" : text;
 }
@@ -52,7 +52,7 @@ void RangeCheck::Real(const std::string& key, double* field, RealRange range, co
 void RangeCheck::AddChoice(const std::string&, const std::vector<std::string>& names,
                            const std::function<std::size_t()>& get,
                            const std::function<void(std::size_t)>&, const std::string&) {
-  // A value without a name is a mistake in the program: at() throws std::out_of_range.
+  // A value without a name is a programming error: at() throws std::out_of_range.
   (void)names.at(get());
 }
 

@@ -1,5 +1,5 @@
-// A struct of options says once what its fields are: key, range, meaning. Everything else comes
-// from that description.
+// A struct of options describes its fields once: key, range, meaning. Everything else follows from
+// that description.
 //
 //   struct AcceleratorOptions { int memory = 5; double damping = 1; ... };
 //
@@ -9,8 +9,8 @@
 //                "Step length.");
 //   }
 //
-// base/config has the table that reads TOML files and overrides into the fields. RangeCheck below
-// only checks the values that they have.
+// The table in base/config reads TOML files and overrides into the fields. RangeCheck below only
+// checks the fields' current values.
 #ifndef STABLEAA_CORE_OPTION_TABLE_H_
 #define STABLEAA_CORE_OPTION_TABLE_H_
 
@@ -26,7 +26,7 @@
 
 namespace stableaa {
 
-// Both ends belong to the range. The limits of the field's type apply, too.
+// Both ends are included. The limits of the field's type apply too.
 struct IntRange {
   std::int64_t at_least = std::numeric_limits<std::int64_t>::min();
   std::int64_t at_most = std::numeric_limits<std::int64_t>::max();
@@ -45,7 +45,7 @@ struct RealRange {
   std::string Text() const;  // "(0, 2]"
 };
 
-// The shortest literal that reads back exactly and is seen to be real: 5.0, 0.1, 1e+100, nan.
+// The shortest literal that reads back exactly and is recognisably real: 5.0, 0.1, 1e+100, nan.
 std::string RealLiteral(double value);
 
 // BadInput: "anderson.memory = -1 is outside its range [0, 100]".
@@ -55,7 +55,7 @@ class OptionTable {
  public:
   virtual ~OptionTable() = default;
 
-  // Each throws BadInput if the field's present value is outside its range. A meaning is one or two
+  // Each throws BadInput if the field's current value is outside its range. `meaning` is one or two
   // sentences for the user.
   virtual void Bool(const std::string& key, bool* field, const std::string& meaning) = 0;
   virtual void Int(const std::string& key, int* field, IntRange range,
@@ -67,14 +67,14 @@ class OptionTable {
               const std::vector<std::pair<std::string, Enum>>& choices, const std::string& meaning);
 
  protected:
-  // `get` gives the place of the field's value among the names, `set` stores one by its place.
+  // `get` returns the index of the field's value in `names`; `set` stores a value by its index.
   virtual void AddChoice(const std::string& key, const std::vector<std::string>& names,
                          const std::function<std::size_t()>& get,
                          const std::function<void(std::size_t)>& set,
                          const std::string& meaning) = 0;
 };
 
-// Checks the values and keeps nothing, for a Validate():
+// Checks the values and stores nothing; for use in a Validate():
 //
 //   AcceleratorOptions copy = *this;
 //   RangeCheck check;

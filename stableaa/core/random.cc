@@ -1,5 +1,5 @@
-// Compiled without contraction of a * b + c into one rounding (see CMakeLists.txt), so that every
-// platform computes the same bytes. Arithmetic whose rounding matters stays in this file.
+// Compiled without contracting a * b + c into a single rounding (see CMakeLists.txt), so every
+// platform computes the same bytes. Keep arithmetic whose rounding matters in this file.
 #include "stableaa/core/random.h"
 
 #include <bit>
@@ -29,8 +29,8 @@ uint64_t HashName(std::string_view name) {
   return hash ^ (hash >> 31);
 }
 
-// Ten rounds of Philox4x64 on the counter words {counter, 0, 0, 0}. The multipliers and the Weyl
-// increments of the key are those of the paper.
+// Ten rounds of Philox4x64 on the counter words {counter, 0, 0, 0}. The multipliers and the key's
+// Weyl increments are the paper's.
 std::array<uint64_t, 4> EncryptCounter(uint64_t counter, std::array<uint64_t, 2> key) {
   constexpr int kRounds = 10;
   std::array<uint64_t, 4> x = {counter, 0, 0, 0};
@@ -45,7 +45,7 @@ std::array<uint64_t, 4> EncryptCounter(uint64_t counter, std::array<uint64_t, 2>
   return x;
 }
 
-// Numerator coefficients and denominator coefficients by rising powers.
+// Numerator and denominator coefficients, in ascending powers.
 struct Rational {
   std::array<double, 8> numerator;
   std::array<double, 8> denominator;
@@ -81,8 +81,8 @@ constexpr Rational kFarTail = {
      7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7,
      2.04426310338993978564e-15}};
 
-// Quantile at p, given as centred = p - 1/2 and tail = min(p, 1 - p): near 0 and 1 each of the two
-// has digits that the other has lost.
+// Quantile at p, given as centred = p - 1/2 and tail = min(p, 1 - p): near 0 and 1 each keeps
+// digits that the other has lost.
 double NormalQuantile(double centred, double tail) {
   if (std::abs(centred) <= 0.425) return centred * kCentral(0.180625 - centred * centred);
   const double r = std::sqrt(-PortableLog(tail));
@@ -100,7 +100,7 @@ void CheckRange(double lo, double hi) {
   throw BadInput(Concat("uniform numbers need finite limits lo <= hi, found [", lo, ", ", hi, ")"));
 }
 
-// `value` or, where rounding has made it hi, the largest number below.
+// `value`, or the largest number below hi if rounding has made it hi.
 template <typename T>
 T KeepBelow(T value, T lo, T hi) {
   return value < hi || lo == hi ? value : std::nextafter(hi, lo);
@@ -159,7 +159,7 @@ uint64_t RandomStream::Below(uint64_t n) {
   if (n == 0) throw BadInput("a random integer below n needs n > 0, found 0");
   Uint128 product = Uint128{(*this)()} * n;
   if (Low(product) < n) {
-    // 2^64 mod n of the 2^64 words are too many to be shared evenly.
+    // 2^64 mod n of the 2^64 words are left over and cannot be shared evenly.
     const uint64_t surplus = (0 - n) % n;
     while (Low(product) < surplus) product = Uint128{(*this)()} * n;
   }
@@ -170,7 +170,7 @@ int64_t RandomStream::Integer(int64_t lo, int64_t hi) {
   if (lo > hi) {
     throw BadInput(Concat("a random integer in [", lo, ", ", hi, "] needs lo <= hi"));
   }
-  // Unsigned arithmetic wraps, so that ranges wider than int64_t come out right.
+  // Unsigned arithmetic wraps, so ranges wider than int64_t come out right.
   const uint64_t base = static_cast<uint64_t>(lo);
   const uint64_t last = static_cast<uint64_t>(hi) - base;
   const uint64_t offset = last == max() ? (*this)() : Below(last + 1);
@@ -185,7 +185,7 @@ bool RandomStream::Bernoulli(double p) {
 }
 
 double RandomStream::Normal() {
-  // The 54 bits of p = odd / 2^54 do not fit a double, but those of p - 1/2 and of min(p, 1 - p)
+  // The 54 bits of p = odd / 2^54 do not fit in a double, but those of p - 1/2 and min(p, 1 - p)
   // do, so both are exact and the distribution is symmetric to the last bit.
   const uint64_t odd = (((*this)() >> 11) << 1) + 1;
   constexpr uint64_t kOne = uint64_t{1} << 54;
@@ -204,7 +204,7 @@ size_t RandomStream::Choice(std::span<const double> weights) {
     if (target < sum) return i;
     if (weights[i] > 0.0) last_positive = i;
   }
-  // Only reached when the product has rounded up to the sum, as subnormal weights can make it do.
+  // Reached only when the product rounds up to the sum, which subnormal weights can cause.
   return last_positive;
 }
 
@@ -274,8 +274,8 @@ double PortableLog(double x) {
   exponent += static_cast<int>(power);
   const double m = std::bit_cast<double>(bits - (static_cast<uint64_t>(power) << 52));
 
-  // log m = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172: the first term that the series
-  // leaves out is below 2^-60 of the sum.
+  // log m = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172: the first omitted term of the
+  // series is below 2^-60 of the sum.
   const double s = (m - 1.0) / (m + 1.0);
   const double z = s * s;
   double series = kAtanhSeries.back();

@@ -1,4 +1,4 @@
-// random_crosscheck SEED NAME N: prints the key of a stream, then N lines with its first raw words,
+// random_crosscheck SEED NAME N: prints a stream's key, then N lines with its first raw words,
 // uniforms and normals, each column drawn from the start. random_crosscheck.py compares them.
 #include <cinttypes>
 #include <cstdio>

@@ -21,11 +21,11 @@ constexpr uint64_t kSeed = 2021;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// The statistical tests use fixed seeds, so each passes always or never. Their limits are such that
-// a perfect generator with a fresh seed would fail with about the probability stated at each.
+// The statistical tests use fixed seeds, so each always passes or always fails. With a fresh seed,
+// a perfect generator would fail with roughly the probability stated at each test.
 
 // The chi-square statistic of counts with equal expectations, as a standard normal deviation
-// (Wilson and Hilferty's cube root, good from two degrees of freedom on).
+// (Wilson and Hilferty's cube root, good from two degrees of freedom).
 double ChiSquareDeviation(const std::vector<size_t>& counts) {
   const double total =
       static_cast<double>(std::accumulate(counts.begin(), counts.end(), size_t{0}));
@@ -59,8 +59,8 @@ TEST(RandomStream, IsPhilox4x64WithTenRounds) {
   EXPECT_EQ(stream(), 0x7e68b68aec7ba23bU);
 }
 
-// The golden values of the next tests are NumPy's, with k1 from a separate implementation of the
-// hash in Python:
+// The golden values in the next tests are NumPy's, with k1 from a separate Python implementation of
+// the hash:
 //   philox = lambda: np.random.Philox(key=[2021, 0xe0dcd80ce4d2a3ac], counter=0)
 //   philox().random_raw(10)
 //   np.random.Generator(philox()).random(6)
@@ -105,8 +105,8 @@ TEST(RandomStream, IntegersOfWideRangesAreNumPys) {
   }
 }
 
-// Same bytes on every platform. They are this library's own; NormalsAreTheQuantilesOfTheWords says
-// that they are right.
+// Same bytes on every platform. They are this library's own; NormalsAreTheQuantilesOfTheWords
+// checks that they are right.
 TEST(RandomStream, NormalsHaveTheirGoldenBytes) {
   RandomStream stream(kSeed, "exploration");
   for (const double value :
@@ -114,7 +114,7 @@ TEST(RandomStream, NormalsHaveTheirGoldenBytes) {
         -0x1.4276cdba891e6p+0, 0x1.2eae7784116afp+0, -0x1.114964bad109bp-1, 0x1.9662af2d39136p-3}) {
     EXPECT_EQ(stream.Normal(), value);
   }
-  // Bits of ten thousand of them together, tails included.
+  // The bits of ten thousand of them, tails included.
   uint64_t digest = 0;
   for (int i = 0; i < 10'000; ++i) {
     digest = digest * 6364136223846793005 + std::bit_cast<uint64_t>(stream.Normal());
@@ -133,7 +133,7 @@ TEST(RandomStream, NormalsAreTheQuantilesOfTheWords) {
 }
 
 TEST(InverseNormalCdf, IsAccurateFromTheMiddleToTheFarthestTail) {
-  // mpmath at 300 bits or more, at the doubles nearest to these p.
+  // mpmath at 300 bits or more, at the doubles nearest these p.
   const std::map<double, double> expected = {
       {1e-300, -37.0470962993612},   {1e-100, -21.273453560965326},
       {1e-20, -9.262340089798407},   {1e-12, -7.034483825301132},
@@ -153,7 +153,7 @@ TEST(PortableLog, AgreesWithTheLibraryToTwoUnits) {
   const auto check = [](double x) {
     const double expected = std::log(x);
     const double unit = std::nextafter(std::abs(expected), kInfinity) - std::abs(expected);
-    EXPECT_LE(std::abs(PortableLog(x) - expected), 2.5 * unit) << x;  // the library's own: 0.5
+    EXPECT_LE(std::abs(PortableLog(x) - expected), 2.5 * unit) << x;  // std::log's own: 0.5
   };
   for (int i = 0; i < 100'000; ++i) check(std::ldexp(stream.Uniform(0.5, 1.0), i % 2000 - 1000));
   for (int i = 0; i < 100'000; ++i) check(stream.Uniform(0.5, 2.0));
@@ -192,8 +192,8 @@ TEST(RandomStream, NamesAndAdjacentSeedsAreUncorrelated) {
   }
 }
 
-// The first words of streams of consecutive seeds, as of a suite of runs, fill 256 classes evenly,
-// in the high and in the low byte. Two deviations beyond 4.5: false alarm 1e-5.
+// The first words of streams with consecutive seeds, as in a suite of runs, fill 256 classes evenly
+// in both the high and the low byte. Two deviations beyond 4.5: false alarm 1e-5.
 TEST(RandomStream, FirstWordsOfConsecutiveSeedsAreUniform) {
   std::vector<size_t> high(256);
   std::vector<size_t> low(256);
@@ -211,7 +211,7 @@ TEST(RandomStream, UniformStaysInItsHalfOpenRange) {
   for (int i = 0; i < 10'000; ++i) {
     const double wide = stream.Uniform(-3.0, 5.0);
     EXPECT_TRUE(wide >= -3.0 && wide < 5.0);
-    // Only one double fits: half of all results round up to hi and must be held below it.
+    // Only one double fits: half of all results round up to hi and must be kept below it.
     EXPECT_EQ(stream.Uniform(1.0, 1.0 + 0x1p-52), 1.0);
     const float single = stream.UniformFloat();
     EXPECT_TRUE(single >= 0.0F && single < 1.0F);
@@ -250,8 +250,8 @@ TEST(RandomStream, BelowIsUnbiased) {
 }
 
 // For n = 3 * 2^62 plain multiply-shift would give every third value twice the weight of the
-// others, and a remainder would favour the lowest third. 20,000 draws: each count has a standard
-// deviation of 67; false alarm 4e-6.
+// others, and taking the remainder would favour the lowest third. 20,000 draws: each count has a
+// standard deviation of 67; false alarm 4e-6.
 TEST(RandomStream, BelowIsUnbiasedNearTheWholeRange) {
   RandomStream stream(kSeed, "below");
   const uint64_t n = uint64_t{3} << 62;
@@ -371,7 +371,7 @@ TEST(RandomStream, ChoiceFollowsTheWeights) {
 }
 
 TEST(RandomStream, ChoiceNeverTakesAZeroWeightEvenWhenTheSumRounds) {
-  constexpr double kTiny = 5e-324;  // times a uniform above 1/2, this rounds up to itself
+  constexpr double kTiny = 5e-324;  // times a uniform above 1/2, it rounds up to itself
   RandomStream stream(kSeed, "choice");
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(stream.Choice(std::vector<double>{0.0, kTiny, 0.0}), 1U);

@@ -11,7 +11,7 @@
 
 namespace stableaa::saved_number_test {
 
-// The message of `load` for what `save` writes.
+// The message `load` gives for what `save` writes.
 template <typename Save, typename Load>
 std::string MessageFor(const Save& save, const Load& load) {
   ByteWriter out;
@@ -41,7 +41,7 @@ TEST(SavedNumber, WholeNumbersLieInTheirRange) {
                   .find(words),
               std::string::npos);
   }
-  // One that becomes 2 when cut to 32 bits.
+  // Becomes 2 when truncated to 32 bits.
   EXPECT_NE(MessageFor([](ByteWriter& out) { out.I64((std::int64_t{1} << 32) + 2); },
                        [](ByteReader& in) { LoadWhole(in, "a timer", 2, 7); }),
             "no error");

@@ -1,4 +1,4 @@
-// The speed limit of memory-bound work, measured on the spot.
+// The speed limit for memory-bound work, measured on the spot.
 #ifndef STABLEAA_CORE_TRIAD_H_
 #define STABLEAA_CORE_TRIAD_H_
 
@@ -8,7 +8,7 @@
 namespace stableaa {
 
 // Streams a = b + s·c over three arrays of doubles. One Run moves 24·size bytes by the usual count
-// (two arrays read, one written); compare the time of other work with that of as many bytes.
+// (two arrays read, one written); compare other work with the time for the same number of bytes.
 class Triad {
  public:
   Triad(std::size_t size, int threads);

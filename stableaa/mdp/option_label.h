@@ -1,5 +1,5 @@
 // What messages call an option: by default its name, "evaluation_sweeps". A caller whose users set
-// it in another way (a flag, a key) can have that in the messages instead.
+// it differently (by a flag or a key) can have messages show that instead.
 #ifndef STABLEAA_MDP_OPTION_LABEL_H_
 #define STABLEAA_MDP_OPTION_LABEL_H_
 

@@ -1,4 +1,4 @@
-// For tests of errors: what they say, and of which kind they are.
+// For testing errors: their message and kind.
 //
 //   EXPECT_EQ(MessageOf([] { ParseSpec("x"); }), "network: expected …");
 #ifndef STABLEAA_TESTING_MESSAGE_H_
@@ -12,8 +12,8 @@
 
 namespace stableaa {
 
-// The message of the Error that `act` throws, which has to be of the kind; "no error" if it throws
-// none.
+// The message of the Error that `act` throws, which must be of the given kind; "no error" if it
+// throws nothing.
 template <typename Act>
 std::string MessageOf(const Act& act, Error::Kind kind = Error::Kind::kBadInput) {
   try {

@@ -16,7 +16,7 @@ namespace stableaa {
 
 class TemporaryFolder {
  public:
-  // In `parent`; by default where the system keeps such folders.
+  // Created in `parent`; by default where the system keeps temporary folders.
   explicit TemporaryFolder(
       const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
     std::string name = (parent / "stableaa-test-XXXXXX").string();
@@ -30,7 +30,7 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  // In memory where there is room for it: for tests that write much.
+  // A parent in memory if there is room; for tests that write a lot.
   static std::filesystem::path InMemory() {
     std::error_code unknown;
     const auto space = std::filesystem::space("/dev/shm", unknown);

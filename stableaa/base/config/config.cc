@@ -20,18 +20,18 @@
 
 namespace stableaa {
 
-// The two functions know the field's type; all the rest works on text.
+// Only the two functions know the field's type; everything else works on text.
 struct ConfigField {
   using Store = std::function<void()>;
 
-  ConfigKey about;          // but for `value`, which lives in the described struct
+  ConfigKey about;          // except `value`, which lives in the described struct
   std::string wants;        // for messages: "an integer"
   bool wants_text = false;  // strings in an override need no quotes
   bool wants_list = false;
   bool wants_table = false;
   std::function<std::string()> write;
-  // Checks a value and returns how to store it, so that all are checked before any is stored.
-  // Nothing comes back if the type is wrong.
+  // Checks a value and returns a function that stores it, so that everything is checked before
+  // anything is stored. Empty if the type is wrong.
   std::function<std::optional<Store>(const TomlValue&)> read;
 
   // The right side of an override.
@@ -40,13 +40,13 @@ struct ConfigField {
   }
 };
 
-// One value of a source.
+// One value from a source.
 struct ConfigEntry {
   std::string key;
   std::string origin;
   std::string place;
   TomlValue value = {};
-  std::optional<std::string> text = {};  // of an override, instead of the value: the key decides
+  std::optional<std::string> text = {};  // an override's raw text, parsed once the key is known
 };
 
 namespace {
@@ -70,7 +70,7 @@ ConfigKey About(const std::string& key, const std::string& type, const std::stri
   return about;
 }
 
-// `convert` gives the value as a T, or nothing if its type is wrong.
+// `convert` returns the value as a T, or nothing if its type is wrong.
 template <typename T, typename Convert, typename Literal>
 ConfigField MakeField(T* field, const ConfigKey& about, const std::string& wants, Convert convert,
                       Literal literal) {
@@ -85,7 +85,7 @@ ConfigField MakeField(T* field, const ConfigKey& about, const std::string& wants
 
 // ---- Integers ----
 
-// A whole number beyond 64 bits arrives as a real; its mistake is the size, not the type.
+// An integer beyond 64 bits arrives as a real; report its size as the mistake, not its type.
 bool IsHugeInteger(const TomlValue& value) {
   const double* real = std::get_if<double>(&value.is);
   return real != nullptr && std::isfinite(*real) && std::abs(*real) >= 0x1p63;
@@ -109,7 +109,7 @@ std::optional<Integer> IntegerWithin(const TomlValue& value, Integer low, Intege
   return within;
 }
 
-// An unsigned value may come as a string of digits, because TOML's integers end at 2^63 - 1.
+// An unsigned value may be given as a string of digits, because TOML's integers end at 2^63 - 1.
 TomlValue DigitsToInteger(const TomlValue& value) {
   const std::string* text = std::get_if<std::string>(&value.is);
   if (text == nullptr) return value;
@@ -216,7 +216,7 @@ bool IsTableOf(std::string_view table, std::string_view key) {
   return key.size() > table.size() && key.starts_with(table) && key[table.size()] == '.';
 }
 
-// "anderson" of "anderson.memory", and nothing of "seed".
+// "anderson" for "anderson.memory", empty for "seed".
 std::string TableName(const std::string& key) {
   const std::size_t dot = key.rfind('.');
   return dot == std::string::npos ? "" : key.substr(0, dot);
@@ -226,7 +226,7 @@ std::string LastPart(const std::string& key) { return key.substr(key.rfind('.') 
 
 // ---- Free-form tables ----
 
-// The members that a source names, put together.
+// Collects the members that a source names.
 class GatheredTable {
  public:
   GatheredTable(ConfigField* field, const ConfigEntry& first, bool changes_members)
@@ -238,19 +238,19 @@ class GatheredTable {
   const ConfigField* field() const { return field_; }
 
   void Add(const ConfigEntry& member) {
-    constexpr std::size_t kLeastBytes = 5;  // of a member: "a":1 and a comma, but for the first
+    constexpr std::size_t kLeastBytes = 5;  // shortest member: "a":1 and a comma, except the first
     if (members_.size() > kMaxTableBytes / kLeastBytes) {
       throw BadInput(fmt::format("{} has too many members", entry_.key));
     }
     TomlValue value = member.text ? ReadAnyOverride(*member.text) : member.value;
-    CheckTableValue(member.key, value);  // by itself, so that its own line is blamed
+    CheckTableValue(member.key, value);  // separately, so that its own line is blamed
     members_.emplace_back(SplitKey(std::string_view(member.key).substr(entry_.key.size() + 1)),
                           std::move(value));
   }
 
   // The whole table as one entry.
   ConfigEntry Take() {
-    // In order they come behind one another: nothing has to make room.
+    // Sorted, each is appended after the last, so nothing has to move.
     std::ranges::sort(members_, {}, &std::pair<std::vector<std::string>, TomlValue>::first);
     for (auto& [path, value] : members_) {
       SetMember(std::get<TomlValue::Table>(entry_.value.is), path, std::move(value));
@@ -284,7 +284,7 @@ std::string Comment(const std::string& text) {
   return comment + '\n';
 }
 
-// A bar would end the cell of a Markdown table.
+// A bar would end the cell in a Markdown table.
 std::string Cell(const std::string& text) {
   std::string cell;
   for (const char c : text) cell += c == '|' ? std::string("\\|") : std::string(1, c);
@@ -398,7 +398,7 @@ void Config::Table(const std::string& key, std::string* json, const std::string&
   };
   const auto literal = [=](const std::string& object) {
     const TomlValue::Table table = TableFromJson(key, object);
-    (void)TableToJson(key, table);  // refuses what TOML does not have
+    (void)TableToJson(key, table);  // refuses what TOML cannot represent
     return TableToToml(table);
   };
   ConfigField table = MakeField(json, About(key, "table", "", meaning),
@@ -420,7 +420,7 @@ void Config::AddChoice(const std::string& key, const std::vector<std::string>& n
     }
     return [set, i = static_cast<std::size_t>(found - names.begin())] { set(i); };
   };
-  // A value without a name is a mistake in the program: at() throws std::out_of_range.
+  // A value without a name is a programming error: at() throws std::out_of_range.
   const auto write = [get, names] { return TomlText(names.at(get())); };
   ConfigField choice = {.about = About(key, "choice", range, meaning),
                         .wants = "a string",
@@ -508,7 +508,7 @@ bool Config::IsTable(std::string_view key) const {
                      [&](const auto& field) { return IsTableOf(key, field->about.key); });
 }
 
-// For a key that is none: it leads below a value, or it is a table, or nobody knows it.
+// For an invalid key: it leads below a value, or names a table, or is unknown.
 void Config::RefuseKey(const std::string& key, const std::string& found) const {
   std::vector<std::string> keys;
   for (const auto& field : fields_) {
@@ -526,7 +526,7 @@ void Config::RefuseKey(const std::string& key, const std::string& found) const {
                   suggestion.empty() ? "; `stableaa config keys` lists them all" : suggestion));
 }
 
-// Checks a value and returns what stores it.
+// Checks a value and returns a function that stores it.
 Store Config::Check(const ConfigEntry& entry) const {
   ConfigField* field = Find(entry.key);
   if (field == nullptr) {
@@ -595,7 +595,7 @@ std::vector<ConfigKey> Config::Keys() const {
 }
 
 std::string Config::ToToml(bool comments) const {
-  // TOML wants the keys of a table together, and those of no table first.
+  // TOML wants each table's keys together, and keys outside any table first.
   std::vector<std::pair<std::string, std::string>> tables = {{"", ""}};
   for (const ConfigKey& key : Keys()) {
     const std::string table = TableName(key.key);

@@ -1,7 +1,7 @@
 // Typed configuration: a TOML file and `key=value` overrides, read into plain structs of options.
 //
-// A struct says once what its fields are; parsing, range checks, the list of keys, the resolved
-// configuration and the documentation all come from that one description:
+// A struct describes its fields once; parsing, range checks, the list of keys, the resolved
+// configuration and the documentation all come from that description:
 //
 //   struct AcceleratorOptions { int memory = 5; double damping = 1; ... };
 //
@@ -19,16 +19,16 @@
 //   config.LoadFile("my.toml");          // `options` holds the file's values ...
 //   config.Set("anderson.memory=7");     // ... and later sources win over earlier ones
 //
-// To look at a file or an override before applying it, read it into a ConfigSource.
+// To inspect a file or an override before applying it, read it into a ConfigSource.
 //
-// Whatever a user can get wrong is a BadInput that names the place: an unknown key (with the key
-// that was probably meant), a wrong type, a value outside its range, bad syntax. A source with one
-// mistake changes no field at all. Keys are never ignored.
+// Every user mistake is a BadInput that says where it is: an unknown key (with the key probably
+// meant), a wrong type, a value outside its range, bad syntax. A source with one mistake changes no
+// field at all. Keys are never ignored.
 //
-// A declaration checks the value that its field has, so describing a struct is also how to validate
-// one that was filled by hand: a value outside its range is BadInput too. What only a programmer
-// can get wrong (a key declared twice) is a std::logic_error. Conditions between several fields
-// belong in the Validate() of their struct.
+// Declaring a field also checks its current value, so describing a struct validates one filled by
+// hand: a value outside its range is BadInput too. Mistakes only a programmer can make (a key
+// declared twice) are std::logic_error. Conditions across several fields belong in their struct's
+// Validate().
 #ifndef STABLEAA_BASE_CONFIG_CONFIG_H_
 #define STABLEAA_BASE_CONFIG_CONFIG_H_
 
@@ -57,37 +57,37 @@ struct UnsignedRange {
 };
 
 // One key as text. Values are TOML literals (strings quoted and escaped, reals in the shortest form
-// that reads back exactly), and those are JSON literals too, `inf`, `-inf` and tables excepted. An
-// unsigned value beyond TOML's integers (2^63 and more) is a string of digits.
+// that reads back exactly). Except for `inf`, `-inf` and tables, these are JSON literals too. An
+// unsigned value beyond TOML's integers (2^63 and up) is a string of digits.
 struct ConfigKey {
   std::string key;   // "anderson.memory"
   std::string type;  // "integer", "real", "boolean", "text", "choice", "table", "list of reals"
   std::string default_value;
   std::string value;
   std::string range;                 // "[0, 100]", "(0, 2]", "stable | raa"; empty for free text
-  std::vector<std::string> choices;  // of a choice, in the order of declaration
+  std::vector<std::string> choices;  // for a choice, in order of declaration
   std::string meaning;
-  std::string origin;  // who gave the value: "default", "my.toml:3", "--set"
+  std::string origin;  // where the value comes from: "default", "my.toml:3", "--set"
 };
 
-// A file, text or override that has been read, once, so that it may be a pipe. It can be looked at
-// and applied as often as needed. Its keys and values are not checked before Config::Apply.
+// A file, text or override that has been read. It is read only once, so it may be a pipe, and can
+// be inspected and applied any number of times. Keys and values are checked only in Config::Apply.
 class ConfigSource {
  public:
-  // A TOML file or a pipe, of at most 1 MiB.
+  // A TOML file or a pipe of at most 1 MiB.
   static ConfigSource FromFile(const std::string& path);
   // TOML text; messages and origins call it `name`.
   static ConfigSource FromText(std::string_view text, const std::string& name);
-  // "key=value", blanks around both allowed, strings bare or in quotes. `origin` is the flag that
-  // the user wrote, for messages and ConfigKey::origin.
+  // "key=value", with optional blanks around both; strings may be bare or quoted. `origin` is the
+  // flag the user wrote, for messages and ConfigKey::origin.
   static ConfigSource FromOverride(std::string_view assignment,
                                    const std::string& origin = "--set");
-  // One value that was read elsewhere, in `place`, "my.toml:3".
+  // A single value that was read elsewhere, at `place`: "my.toml:3".
   static ConfigSource FromValue(const std::string& key, const TomlValue& value,
                                 const std::string& place);
 
   struct Mention {
-    std::string key;    // as written; may lie below the key of a free-form table
+    std::string key;    // as written; may be below the key of a free-form table
     std::string place;  // for messages: "my.toml:3", "--set anderson.memory=5"
   };
   std::vector<Mention> Mentions() const;
@@ -96,13 +96,13 @@ class ConfigSource {
   friend class Config;
   ConfigSource() = default;
 
-  // Whether a key below a free-form table changes that member alone. Else the members that the
-  // source names are the whole table.
+  // Whether a key below a free-form table changes only that member. Otherwise the members that the
+  // source names replace the whole table.
   bool changes_members_ = false;
   std::shared_ptr<const std::vector<ConfigEntry>> entries_;
 };
 
-// Holds pointers into the described structs, which have to outlive it. Not thread-safe.
+// Holds pointers into the described structs, which must outlive it. Not thread-safe.
 class Config : public OptionTable {
  public:
   Config();
@@ -110,40 +110,40 @@ class Config : public OptionTable {
   Config(const Config&) = delete;
   Config& operator=(const Config&) = delete;
 
-  // Declarations, besides Choice of the OptionTable. A key is dotted, "agent.weights.refresh"; its
-  // parts are made of a-z, 0-9 and _.
+  // Declarations, in addition to OptionTable's Choice. Keys are dotted, "agent.weights.refresh",
+  // with parts made of a-z, 0-9 and _.
   void Bool(const std::string& key, bool* field, const std::string& meaning) override;
-  // Reals that are whole count as integers: 1e5.
+  // Whole reals such as 1e5 count as integers.
   void Int(const std::string& key, int* field, IntRange range, const std::string& meaning) override;
   void Int(const std::string& key, std::int64_t* field, IntRange range, const std::string& meaning);
-  // For seeds. TOML's integers end at 2^63 - 1; larger ones are given as a string of digits in a
-  // file, and as they are in an override.
+  // For seeds. TOML's integers end at 2^63 - 1; write larger ones as a string of digits in a file,
+  // and plainly in an override.
   void Int(const std::string& key, std::uint64_t* field, UnsignedRange range,
            const std::string& meaning);
   void Real(const std::string& key, double* field, RealRange range,
             const std::string& meaning) override;
   void Text(const std::string& key, std::string* field, const std::string& meaning);
-  // The range holds for each element. Overrides may leave out the brackets: `levels=0.1,0.5`.
+  // The range applies to each element. Overrides may omit the brackets: `levels=0.1,0.5`.
   void List(const std::string& key, std::vector<double>* field, RealRange range,
             const std::string& meaning);
   void List(const std::string& key, std::vector<std::string>* field, const std::string& meaning);
-  // A free-form table, whose keys the program does not know: strings, numbers, booleans, lists and
-  // tables. The field is the text of a JSON object, "{}" if empty, without null. A file gives the
-  // whole table; an override gives that too, `kwargs={size=5}`, or changes one member,
-  // `kwargs.size=5`. At most 16 levels and 64 KiB.
+  // A free-form table whose keys the program does not know: strings, numbers, booleans, lists and
+  // tables. The field holds a JSON object as text, "{}" if empty, without null. A file gives the
+  // whole table; an override does too, `kwargs={size=5}`, or changes one member, `kwargs.size=5`.
+  // At most 16 levels and 64 KiB.
   void Table(const std::string& key, std::string* json, const std::string& meaning);
 
   void Apply(const ConfigSource& source);
-  // The same in one step.
+  // Read and apply in one step.
   void LoadFile(const std::string& path);
   void LoadText(std::string_view text, const std::string& name);
   void Set(std::string_view assignment, const std::string& origin = "--set");
 
-  // Every key, in the order of declaration.
+  // Every key, in order of declaration.
   std::vector<ConfigKey> Keys() const;
 
-  // Every key with its current value, one [table] per prefix. LoadText reads it back to exactly the
-  // same values. With `comments`, meaning and range stand above each key.
+  // Every key with its current value, one [table] per prefix. LoadText reads back exactly the same
+  // values. With `comments`, each key's meaning and range appear above it.
   std::string ToToml(bool comments = true) const;
 
   // The keys as a Markdown table: key, type, default, range, meaning.

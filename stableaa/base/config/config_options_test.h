@@ -1,4 +1,4 @@
-// Options of every type and a configuration of them, for the tests of Config.
+// Options of every type and a configuration that describes them, for the tests of Config.
 #ifndef STABLEAA_BASE_CONFIG_CONFIG_OPTIONS_TEST_H_
 #define STABLEAA_BASE_CONFIG_CONFIG_OPTIONS_TEST_H_
 
@@ -55,7 +55,7 @@ class ConfigTest : public testing::Test {
  protected:
   ConfigTest() { Describe(config_, options_); }
 
-  // The message of the error that loading `text` as my.toml gives, which changes no field.
+  // The error message from loading `text` as my.toml, which must change no field.
   std::string LoadError(const std::string& text) {
     return ErrorOf([&] { config_.LoadText(text, "my.toml"); });
   }

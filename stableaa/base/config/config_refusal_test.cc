@@ -209,7 +209,7 @@ TEST_F(ConfigTest, OutsideStringsAndCommentsThereIsOnlyAscii) {
   EXPECT_EQ(LoadError("\nseed = 1 é"), "my.toml:2: 'é' can stand only in a string or a comment");
   EXPECT_EQ(LoadError("größe = 1"), "my.toml:1: 'ö' can stand only in a string or a comment");
   EXPECT_EQ(LoadError("seed\xff = 1"), "my.toml:1: not valid UTF-8");
-  // toml++ asks for every character behind a line-ending backslash whether it is a blank.
+  // toml++ checks whether each character after a line-ending backslash is a blank.
   EXPECT_EQ(LoadError("env.python = \"\"\"\\\n  é\"\"\""), "no error");
   EXPECT_EQ(options_.python, "é");
 }

@@ -114,7 +114,7 @@ TEST_F(ConfigTest, WholeRealsAreIntegers) {
   EXPECT_EQ(options_.steps, 200'000);
   config_.Set("anderson.memory=-0.0");
   EXPECT_EQ(options_.memory, 0);
-  // Exactly, beyond the whole numbers that doubles have.
+  // Exact, even beyond the integers that doubles can represent.
   config_.Set("seed=9007199254740993");
   EXPECT_EQ(options_.seed, 9007199254740993u);
   config_.Set("seed=1e19");
@@ -134,7 +134,7 @@ TEST_F(ConfigTest, OtherRealsAreNoIntegers) {
             "--set anderson.memory=1e30: anderson.memory = 1e+30 is outside its range [0, 100]");
   EXPECT_EQ(SetError("anderson.memory=1e3"),
             "--set anderson.memory=1e3: anderson.memory = 1000 is outside its range [0, 100]");
-  // A file has only the nearest double of it, which is another number.
+  // A file only holds the nearest double, which is a different number.
   EXPECT_EQ(LoadError("seed = 9007199254740991.0"), "no error");
   EXPECT_EQ(LoadError("seed = 9007199254740993.0"),
             "my.toml:1: seed wants an integer in [0, 18446744073709551615], found the real "

@@ -56,7 +56,7 @@ TEST(ConfigToToml, WrapsLongMeanings) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u);
 }
 
-// Values with every bit pattern: denormals, huge ones and both zeros.
+// Values of any bit pattern: denormals, huge values and both zeros.
 double AnyReal(std::mt19937_64& random) {
   constexpr double kSpecial[] = {0.0,     -0.0,   5e-324, -5e-324, 2.2250738585072011e-308,
                                  1.7e308, 1e-310, 1e22,   0.1,     123456789012345680.0};

@@ -25,8 +25,8 @@ constexpr int kMaxNesting = 32;
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsQuote(char c) { return c == '"' || c == '\''; }
 
-// The position behind the string that starts at `text[begin]`, by TOML's rules. A string that is
-// not closed ends with its line, or with the text if it may span lines.
+// The position after the string that starts at `text[begin]`, by TOML's rules. An unclosed string
+// ends with its line, or with the text if it may span lines.
 std::size_t SkipString(std::string_view text, std::size_t begin) {
   const char quote = text[begin];
   const std::string triple(3, quote);
@@ -37,7 +37,7 @@ std::size_t SkipString(std::string_view text, std::size_t begin) {
       i += 2;
     } else if (multi_line && text.substr(i, 3) == triple) {
       i += 3;
-      // Up to two quotes may stand directly before the closing three.
+      // Up to two quotes may directly precede the closing three.
       for (int extra = 0; extra < 2 && i < text.size() && text[i] == quote; ++extra) ++i;
       return i;
     } else if (!multi_line && text[i] == quote) {
@@ -51,13 +51,14 @@ std::size_t SkipString(std::string_view text, std::size_t begin) {
   return text.size();
 }
 
-// Refuses what toml++ 3.3 cannot be trusted with, outside of strings and comments:
+// Refuses what toml++ 3.3 cannot be trusted with, outside strings and comments:
 //
-// - Depth. It limits the nesting of values but not of dotted keys, and frees its tree recursively:
-//   half a megabyte of "a.a.a..." overflows the stack. A dot belongs to a number, one each, or it
-//   joins the parts of a key; so dots without a separator between them are the depth of a key.
-// - Other than ASCII. TOML has none there, and toml++ asks of each such character whether it is a
-//   blank, in a function that has no answer for some (it runs into __builtin_unreachable).
+// - Depth. toml++ limits the nesting of values but not of dotted keys, and frees its tree
+//   recursively: half a megabyte of "a.a.a..." overflows the stack. A dot either belongs to a
+//   number, one each, or joins the parts of a key; so dots without a separator between them give a
+//   key's depth.
+// - Non-ASCII characters. TOML has none there, and toml++ tests each of them for being a blank in a
+//   function that has no answer for some (it runs into __builtin_unreachable).
 class OutlineCheck {
  public:
   OutlineCheck(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -135,7 +136,7 @@ TomlValue FromNode(const toml::node& node) {
     return {std::move(list)};
   }
   if (const auto* table = node.as_table()) {
-    TomlValue::Table members;  // toml++ has them in order
+    TomlValue::Table members;  // toml++ keeps them sorted
     for (const auto& [key, member] : *table) {
       members.push_back({std::string(key.str()), FromNode(member)});
     }
@@ -162,7 +163,7 @@ void Flatten(const toml::table& table, const std::string& prefix, std::vector<To
   }
 }
 
-// TOML's separator: 1_000_000. An underscore elsewhere stays, so that the number is refused.
+// TOML's separator: 1_000_000. An underscore anywhere else stays, so the number is refused.
 std::string WithoutSeparators(std::string_view text) {
   std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -189,7 +190,7 @@ std::optional<Number> ReadWhole(const std::string& text) {
 std::optional<TomlValue> ReadNumber(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   const std::string_view unsigned_part = text.substr(text.starts_with('-') ? 1 : 0);
-  // from_chars knows more spellings of these two than TOML does.
+  // from_chars accepts more spellings of these two than TOML does.
   const bool named = unsigned_part == "inf" || unsigned_part == "nan";
   const bool digits =
       !unsigned_part.empty() && (IsDigit(unsigned_part[0]) || unsigned_part[0] == '.');
@@ -218,7 +219,7 @@ TomlValue ReadQuoted(std::string_view text) {
   }
 }
 
-// A document of one line, which `text` is a part of.
+// Parses a one-line document that contains `text`.
 toml::table ParseLine(const std::string& line, std::string_view text) {
   const std::string name = Shorten(text);
   if (text.find('\n') != std::string_view::npos) {
@@ -303,7 +304,7 @@ std::size_t EndOfKey(std::string_view text) {
 }
 
 std::vector<std::string> SplitKey(std::string_view key) {
-  if (IsBare(key)) return {std::string(key)};  // as most are; a table may have thousands
+  if (IsBare(key)) return {std::string(key)};  // most are, and a table may have thousands
   const toml::table document = ParseLine(std::string(key) + " = 0", key);
   std::vector<std::string> parts;
   const toml::table* table = &document;

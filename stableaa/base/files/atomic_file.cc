@@ -37,8 +37,8 @@ std::optional<int> OwnDescriptor(const fs::path& path) {
   return fd;
 }
 
-// Where the links lead that `path` itself may be: to a file, to a name not yet taken, or to a
-// descriptor (which the system shows as one more link, whose text need not be a path).
+// Follows the links if `path` is one: to a file, to a name not yet taken, or to a descriptor (which
+// the system shows as another link, whose text need not be a path).
 fs::path FollowLinks(fs::path path) {
   constexpr int kMostLinks = 40;  // as many as Linux follows
   for (int i = 0; i < kMostLinks; ++i) {
@@ -76,20 +76,20 @@ bool SyncToDisk(const Descriptor& file) {
   return result == 0;
 }
 
-// Not open, with errno, if it cannot be. Waits for the reader of a named pipe, but not beyond
-// Ctrl-C: a handler that only remembers the signal would let open() wait on.
+// Returns an unopened descriptor, with errno set, on failure. Waits for a named pipe's reader, but
+// not past Ctrl-C: with a handler that only remembers the signal, open() would keep waiting.
 Descriptor OpenSpecialFile(const fs::path& path, bool is_pipe) {
   constexpr int kMicrosecondsBetweenTries = 10'000;
   for (;;) {
     Descriptor file(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-    if (file.is_open()) ::fcntl(file.get(), F_SETFL, 0);  // writes wait as usual
+    if (file.is_open()) ::fcntl(file.get(), F_SETFL, 0);  // writes block as usual
     if (file.is_open() || errno != ENXIO || !is_pipe) return file;
     if (InterruptRequested()) throw WorkFailed("interrupted");
     ::usleep(kMicrosecondsBetweenTries);
   }
 }
 
-// Fills `out` as far as the file reaches; returns the number of bytes.
+// Fills `out` as far as the file goes; returns the number of bytes read.
 size_t ReadUpTo(const Descriptor& file, std::span<std::byte> out, const fs::path& path) {
   size_t done = 0;
   while (done < out.size()) {
@@ -104,7 +104,7 @@ size_t ReadUpTo(const Descriptor& file, std::span<std::byte> out, const fs::path
   return done;
 }
 
-// Neither the size of a file that changes meanwhile nor that of a pipe can be known before.
+// The size of a pipe, or of a file that is changing, cannot be known in advance.
 std::string ReadAll(const OpenedFile& file, size_t max_bytes, const fs::path& path) {
   std::string text;
   bool fits = !file.is_regular() || static_cast<uint64_t>(file.status.st_size) <= max_bytes;
@@ -145,7 +145,7 @@ void WriteTag(ByteWriter& out, std::string_view tag) {
   }
 }
 
-// Without the padding.
+// Returns the tag without its padding.
 std::string ReadTag(ByteReader& in) {
   std::string tag;
   for (size_t i = 0; i < kTagBytes; ++i) tag.push_back(static_cast<char>(in.U8()));
@@ -159,7 +159,7 @@ std::string Printable(std::string text) {
   return text;
 }
 
-// zlib takes a null pointer, which an empty span may hold, as a request for the initial value.
+// zlib treats a null pointer, which an empty span may hold, as a request for the initial value.
 uint32_t ExtendCrc(uint32_t crc, std::span<const std::byte> bytes) {
   if (bytes.empty()) return crc;
   return static_cast<uint32_t>(
@@ -202,7 +202,7 @@ void CheckHeader(const Header& header, std::string_view kind, uint32_t max_versi
   }
 }
 
-// A file with holes may be as long as it likes.
+// A sparse file can claim any length.
 void CheckMemory(const Header& header, const fs::path& path) {
   const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
   const auto page_bytes = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
@@ -253,7 +253,7 @@ AtomicFile::AtomicFile(fs::path path, Target target) : path_(std::move(path)) {
 }
 
 AtomicFile::~AtomicFile() {
-  // While the lock is still held, so that no other writer's temporary is hit.
+  // While the lock is still held, so that another writer's temporary is not removed.
   if (!temporary_.empty()) ::unlinkat(directory_.get(), temporary_.c_str(), 0);
 }
 
@@ -274,11 +274,11 @@ void AtomicFile::OpenTemporary(const fs::path& target) {
   if (::ftruncate(file_.get(), 0) != 0) throw Refused();
 }
 
-// Between opening and locking, the writer that had the lock may have renamed or removed the file:
-// then what is locked here is no longer the temporary but, at worst, the finished target.
+// Between opening and locking, the writer that held the lock may have renamed or removed the file;
+// what is locked here is then no longer the temporary but, at worst, the finished target.
 Descriptor AtomicFile::LockFile(const std::string& name) const {
   while (true) {
-    // Not blocking, should a named pipe lie there.
+    // Non-blocking, in case there is a named pipe.
     Descriptor file(::openat(directory_.get(), name.c_str(),
                              O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
     if (!file.is_open() && errno != ENXIO) throw Refused();
@@ -293,7 +293,7 @@ Descriptor AtomicFile::LockFile(const std::string& name) const {
         throw WorkFailed(
             fmt::format("cannot write {}: it is being written by another process", path_.string()));
       }
-      // A file system without locks offers no guard, which is no reason not to write.
+      // A file system without locks gives no protection, but that is no reason not to write.
       if (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP) throw Refused();
     }
     struct stat named = {};
@@ -350,15 +350,15 @@ void AtomicFile::WriteAll(std::span<const std::byte> bytes) {
   }
 }
 
-// The content reaches the disk before the name does, and the name before the caller goes on.
+// The content reaches the disk before the name does, and the name before the caller continues.
 void AtomicFile::Publish() {
-  failed_ = true;  // unless all of it succeeds
+  failed_ = true;  // until everything succeeds
   if (!SyncToDisk(file_)) throw Refused();
   if (::renameat(directory_.get(), temporary_.c_str(), directory_.get(), name_.c_str()) != 0) {
     throw Refused();
   }
   temporary_.clear();
-  // Some file systems cannot sync a directory and say so with EINVAL.
+  // Some file systems cannot sync a directory and report EINVAL.
   if (!SyncToDisk(directory_) && errno != EINVAL) throw Refused();
   failed_ = false;
 }
@@ -410,7 +410,7 @@ CheckedFile ReadCheckedFile(const fs::path& path, std::string_view kind, uint32_
   std::array<std::byte, kCrcBytes> trailer;
   size_t found = ReadUpTo(file, result.payload, path);
   found += ReadUpTo(file, trailer, path);
-  if (found < header.payload_bytes + kCrcBytes) {  // it has shrunk meanwhile
+  if (found < header.payload_bytes + kCrcBytes) {  // it has shrunk in the meantime
     throw Truncated(path, kHeaderBytes + found, header.payload_bytes);
   }
   const uint32_t computed = ExtendCrc(ExtendCrc(0, start), result.payload);

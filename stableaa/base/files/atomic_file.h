@@ -1,5 +1,5 @@
-// Whole files: written so that a kill at any moment leaves the former file or the new one, never a
-// part; and read with every byte accounted for.
+// Whole files: written so that a kill at any moment leaves either the old file or the new one,
+// never a partial one, and read with every byte accounted for.
 #ifndef STABLEAA_BASE_FILES_ATOMIC_FILE_H_
 #define STABLEAA_BASE_FILES_ATOMIC_FILE_H_
 
@@ -16,52 +16,52 @@
 
 namespace stableaa {
 
-// A file that appears, or replaces the former one, all at once:
+// A file that appears, or replaces the previous one, all at once:
 //
 //   AtomicFile file("run/metrics.csv");
 //   file.Write("step,return\n");
 //   file.Commit();
 //
 // The bytes go to `.NAME.tmp` in the same directory; Commit syncs it, renames it to NAME and syncs
-// the directory. A temporary that a killed process left is taken over by the next writer. While one
-// writer has it, another gets WorkFailed ("... is being written by another process").
+// the directory. The next writer takes over a temporary left by a killed process. While one writer
+// holds it, another gets WorkFailed ("... is being written by another process").
 //
-// - A symbolic link stays; what it points to is replaced.
-// - The permission bits of an existing file are kept; a new one gets 0666 less the umask. The owner
-//   becomes the writer and other hard links keep the former content. A file that the process may
-//   not write to is not replaced.
-// - What is not a regular file (a terminal, /dev/null, a named pipe), and a descriptor of this
+// - A symbolic link stays; its target is replaced.
+// - An existing file keeps its permission bits; a new one gets 0666 less the umask. The writer
+//   becomes the owner, and other hard links keep the old content. A file that the process may not
+//   write to is not replaced.
+// - Anything but a regular file (a terminal, /dev/null, a named pipe), and any descriptor of this
 //   process (/dev/stdout, /dev/fd/3), is written to directly: nothing is renamed, and what was
 //   flushed before a failure has been written.
 //
-// Errors: WorkFailed, naming the path and the reason, for all that cannot be written: its directory
-// is missing, it is a directory, no permission, the disk is full. (A limit on the size of files is
-// such an error too, but only where SIGXFSZ is ignored, as our program does; else that signal ends
-// the process.) BadInput for an empty name. Not thread-safe, but any number of AtomicFiles on
-// different paths may be used at once.
+// Errors: WorkFailed, naming the path and the reason, for anything that cannot be written: a
+// missing directory, a path that is a directory, no permission, a full disk. (Exceeding the file
+// size limit is also such an error, but only where SIGXFSZ is ignored, as our program does;
+// otherwise that signal ends the process.) BadInput for an empty name. Not thread-safe, but any
+// number of AtomicFiles on different paths may be used at once.
 class AtomicFile {
  public:
   enum class Target {
-    kUsersFile,  // what a user has named, as above
-    // A file of the program's own, in a directory of its own: WorkFailed if something else than a
-    // regular file is there. Nobody reads a pipe there, and a link may lead anywhere.
+    kUsersFile,  // named by the user, as above
+    // The program's own file, in its own directory: WorkFailed if anything but a regular file is
+    // there. Nobody reads a pipe there, and a link may lead anywhere.
     kOwnFile,
   };
 
-  // Opens the temporary, so that a path that cannot be written to is an error before any work.
+  // Opens the temporary, so that an unwritable path fails before any work is done.
   explicit AtomicFile(std::filesystem::path path, Target target = Target::kUsersFile);
 
-  // Without Commit the temporary is removed and the former file stays.
+  // Without Commit, removes the temporary and leaves the previous file in place.
   ~AtomicFile();
 
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  // Appends, through a buffer.
+  // Appends; buffered.
   void Write(std::span<const std::byte> bytes);
   void Write(std::string_view text);
 
-  // Once it returns, the new content survives a crash of the machine. Nothing may be written after.
+  // Once it returns, the new content survives a machine crash. Nothing may be written afterwards.
   void Commit();
 
  private:
@@ -75,15 +75,15 @@ class AtomicFile {
   Error Refused() const;
 
   std::filesystem::path path_;  // as given, for messages
-  std::string name_;            // of the target, within directory_
-  std::string temporary_;       // within directory_; empty: none to rename or remove
+  std::string name_;            // the target's, within directory_
+  std::string temporary_;       // within directory_; empty if there is none to rename or remove
   Descriptor directory_;
   Descriptor file_;
   std::vector<std::byte> buffer_;
   bool failed_ = false;
 };
 
-// A binary file that knows what it is and notices damage. On disk, all numbers little-endian:
+// A binary file that identifies itself and detects damage. On disk, all numbers little-endian:
 //
 //   offset  bytes
 //        0      8  "STABLEAA"
@@ -109,20 +109,20 @@ void WriteCheckedFile(const std::filesystem::path& path, std::string_view kind, 
 CheckedFile ReadCheckedFile(const std::filesystem::path& path, std::string_view kind,
                             uint32_t max_version);
 
-// The first `bytes` of its payload, for a look at a large file. Throws as ReadCheckedFile does, but
-// notices only damage of the header and a file that ends before them.
+// The first `bytes` of the payload, for peeking into a large file. Throws as ReadCheckedFile does,
+// but only detects a damaged header and a file that ends too early.
 std::vector<std::byte> PeekCheckedFile(const std::filesystem::path& path, std::string_view kind,
                                        uint32_t max_version, size_t bytes);
 
-// Writes a file of the program's own atomically, as AtomicFile does.
+// Writes one of the program's own files atomically, as AtomicFile does.
 void WriteTextFile(const std::filesystem::path& path, std::string_view text);
 
-// All of what a user has named, a file or a pipe, for which it waits. Throws BadInput if it is
+// The whole content of a file or pipe named by the user; waits for a pipe. Throws BadInput if it is
 // missing, a directory, or longer than `max_bytes`.
 std::string ReadTextFile(const std::filesystem::path& path, size_t max_bytes);
 
-// All of what this program has written earlier, such as a file in the directory of a run. As
-// ReadTextFile, but BadInput too for what is not a regular file, so that it never waits.
+// The whole content of a file this program wrote earlier, such as one in a run's directory. Like
+// ReadTextFile, but also BadInput if it is not a regular file, so it never waits.
 std::string ReadRegularFile(const std::filesystem::path& path, size_t max_bytes);
 
 }  // namespace stableaa

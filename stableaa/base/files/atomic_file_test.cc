@@ -42,7 +42,7 @@ void WriteText(const fs::path& path, std::string_view text) {
 
 std::string ReadText(const fs::path& path) { return ReadTextFile(path, 1 << 20); }
 
-// Writes without any ceremony, for making damaged files.
+// Writes directly, for making damaged files.
 void Overwrite(const fs::path& path, std::string_view text) {
   std::ofstream(path, std::ios::binary)
       .write(text.data(), static_cast<std::streamsize>(text.size()));
@@ -68,7 +68,7 @@ class InDirectory : public testing::Test {
     return names;
   }
 
-  // What `work` throws, with the test's directory left out of the message.
+  // The error message from `work`, without the test's directory.
   std::string MessageOf(Error::Kind kind, const std::function<void()>& work) const {
     return WithoutDirectory(stableaa::MessageOf(work, kind));
   }
@@ -143,7 +143,7 @@ TEST_F(AtomicFileTest, SecondWriterIsRefusedWhileTheFirstIsAtWork) {
   first.Write("first");
   EXPECT_EQ(MessageOf(kWorkFailed, [&] { AtomicFile second(Path("a")); }),
             "cannot write a: it is being written by another process");
-  AtomicFile other(Path("b"));  // another file is no concern of theirs
+  AtomicFile other(Path("b"));  // a different file does not interfere
   first.Commit();
   WriteText(Path("a"), "second");
   EXPECT_EQ(ReadText(Path("a")), "second");
@@ -284,7 +284,7 @@ TEST_F(AtomicFileTest, WaitsForTheReaderOfAPipeUntilCtrlC) {
   user.join();
 }
 
-// As in `program --out /dev/stdout > file`: in turn with what else goes to that descriptor.
+// As in `program --out /dev/stdout > file`: interleaved with other output to that descriptor.
 TEST_F(AtomicFileTest, SharesADescriptorOfTheProcess) {
   const Descriptor out(::open(Path("out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_EQ(::write(out.get(), "1", 1), 1);
@@ -302,7 +302,7 @@ TEST_F(AtomicFileTest, AFullDeviceIsAnErrorThatNamesTheFile) {
             "cannot write /dev/full: No space left on device");
 }
 
-// A limit on the size of files stands in for a disk that fills up.
+// A file size limit stands in for a disk that fills up.
 TEST_F(AtomicFileTest, AFailedWriteLeavesTheFormerFileAndNoTemporary) {
   WriteText(Path("a"), "former");
   rlimit former = {};
@@ -353,7 +353,7 @@ TEST_F(CheckedFileTest, ReturnsWhatWasWritten) {
   EXPECT_TRUE(ReadCheckedFile(Path("f"), "8 chars!", 1).payload.empty());
 }
 
-// The checksum is Python's: zlib.crc32 of all the bytes before.
+// The checksum is Python's zlib.crc32 of all preceding bytes.
 TEST_F(CheckedFileTest, HasTheDocumentedBytes) {
   const std::string expected(
       "STABLEAAweights\0\2\0\0\0\5\0\0\0\0\0\0\0hello"
@@ -507,7 +507,7 @@ TEST_F(ReadTextFileTest, NoByteIsReadOfAFileOfHolesBeyondTheLimit) {
 
 class FullAtomicFileTest : public InDirectory {
  protected:
-  // A payload that tells whether it is whole: its first byte says how long it is.
+  // A payload that shows whether it is complete: its first byte gives its length.
   static std::vector<std::byte> Generation(size_t i) {
     return std::vector<std::byte>(1000 + 997 * (i % 200), static_cast<std::byte>(i % 200));
   }
@@ -516,7 +516,7 @@ class FullAtomicFileTest : public InDirectory {
     EXPECT_TRUE(file.payload == Generation(static_cast<size_t>(file.payload[0])));
   }
 
-  // A process that writes one generation after the other until it is killed.
+  // A process that writes one generation after another until it is killed.
   pid_t StartWriter() const {
     const pid_t child = ::fork();
     if (child != 0) return child;
@@ -524,7 +524,7 @@ class FullAtomicFileTest : public InDirectory {
       for (size_t i = 0;; ++i) WriteCheckedFile(Path("f"), "test", 1, Generation(i));
     } catch (const Error& error) {
       std::fprintf(stderr, "%s\n", error.what());
-      ::_exit(1);  // not on into the other tests
+      ::_exit(1);  // do not continue into the other tests
     }
   }
 };

@@ -10,14 +10,14 @@ namespace stableaa {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-// Odd: those of SplitMix64, which mix well.
+// Odd constants from SplitMix64, which mix well.
 constexpr std::uint64_t kWordFactor = 0x9E3779B97F4A7C15;
 constexpr std::uint64_t kLaneFactor = 0xBF58476D1CE4E5B9;
 constexpr std::uint64_t kFoldFactor = 0x94D049BB133111EB;
 
 using Lanes = BlockChecksum::Lanes;
 
-// Different in each lane, so that exchanged words of a block are noticed.
+// Different in each lane, so that swapped words within a block are noticed.
 constexpr Lanes FreshLanes() {
   Lanes lanes{};
   for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] = kFoldFactor * (2 * i + 3);
@@ -28,7 +28,7 @@ constexpr std::uint64_t Step(std::uint64_t lane, std::uint64_t word) {
   return std::rotl(lane + word * kWordFactor, 31) * kLaneFactor;
 }
 
-// Not as within a lane, so that changes in two lanes do not meet.
+// Differs from the step within a lane, so that changes in two lanes do not cancel.
 constexpr std::uint64_t Joined(std::uint64_t sum, std::uint64_t part) {
   part = (part ^ part >> 33) * kFoldFactor;
   return std::rotl(sum ^ part ^ part >> 29, 27) * kWordFactor;
@@ -56,7 +56,8 @@ std::uint64_t Fold(const Lanes& lanes, std::size_t bytes) {
   return sum;
 }
 
-// The last shifts let the high bits, which multiplication leaves to themselves, reach the low ones.
+// The final shifts carry the high bits, which multiplication keeps to themselves, into the low
+// ones.
 std::uint64_t Finished(std::uint64_t chain) {
   chain = (chain ^ chain >> 32) * kLaneFactor;
   return chain ^ chain >> 29;

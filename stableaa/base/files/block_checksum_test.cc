@@ -22,7 +22,7 @@ std::vector<std::byte> RandomBytes(std::size_t size) {
 
 std::uint64_t Sum(const std::vector<std::byte>& bytes) { return ChecksumOf(bytes, 1); }
 
-// Files on disk hold these: another number here is a new version of their formats.
+// Files on disk contain these: a different number here means a new version of their formats.
 TEST(BlockChecksum, NeverChanges) {
   EXPECT_EQ(Sum({}), 0u);
   std::vector<std::byte> bytes(kChunk + 128);
@@ -57,7 +57,7 @@ TEST(BlockChecksum, EveryFlippedBitGivesAnotherSum) {
   }
 }
 
-// Each pair gives a sum of its own: no change of one or two bits can hide or be taken for another.
+// Each pair gives a distinct sum: no change of one or two bits can hide or pass for another.
 TEST(BlockChecksum, PairsOfFlippedBitsDoNotCancelOut) {
   std::vector<std::byte> bytes = RandomBytes(128);
   const auto flip = [&](std::size_t bit) { bytes[bit / 8] ^= std::byte{1} << (bit % 8); };

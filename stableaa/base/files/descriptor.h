@@ -8,7 +8,7 @@
 
 namespace stableaa {
 
-// Closes what it owns. Negative: owns nothing, as after a failed open().
+// Closes what it owns. Negative means it owns nothing, as after a failed open().
 class Descriptor {
  public:
   Descriptor() = default;
@@ -27,7 +27,7 @@ class Descriptor {
   int get() const { return fd_; }
   bool is_open() const { return fd_ >= 0; }
 
-  // False, with errno, if a write that was still under way has failed; closed in any case.
+  // False, with errno set, if a pending write failed; closed either way.
   bool Close() { return !is_open() || ::close(std::exchange(fd_, -1)) == 0; }
 
  private:

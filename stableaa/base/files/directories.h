@@ -9,26 +9,27 @@
 
 namespace stableaa {
 
-// One spelling of a path: runs/a/ and runs/./a are runs/a.
+// Normalises a path: runs/a/ and runs/./a are both runs/a.
 std::filesystem::path NormalPath(const std::filesystem::path& path);
 
-// For messages.
+// The path as shown in messages.
 std::string ShownPath(const std::filesystem::path& path);
 
-// With those above it. WorkFailed, naming it and the system's reason, if it cannot be made.
+// Creates the directory and its parents. WorkFailed, with the path and the system's reason, on
+// failure.
 void MakeDirectories(const std::filesystem::path& path);
 
 // For locking and syncing. WorkFailed if it cannot be opened.
 Descriptor OpenDirectory(const std::filesystem::path& path);
 
-// Locks what was opened until it is closed; false if another process has it. A file system without
-// locks offers no guard, which is no reason not to work.
+// Holds the lock until the descriptor is closed; false if another process has it. A file system
+// without locks gives no protection, but that is no reason not to work.
 bool TryLock(const Descriptor& opened);
 
-// A directory of its own that goes away with all that is in it.
+// A unique directory that is removed with everything in it.
 class TemporaryDirectory {
  public:
-  // Named `prefix` and something that makes it the only one. WorkFailed if it cannot be made.
+  // The name is `prefix` plus a unique suffix. WorkFailed if it cannot be made.
   explicit TemporaryDirectory(const std::string& prefix);
   ~TemporaryDirectory();
   TemporaryDirectory(const TemporaryDirectory&) = delete;

@@ -21,10 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Up to here a read costs less than a mapping with its page faults.
+// Up to this size, reading costs less than mapping and its page faults.
 constexpr std::size_t kSmallBytes = std::size_t{1} << 18;
 
-// A device without an end would be read until no memory is left. A terminal ends with Ctrl-D.
+// A device without an end would be read until memory runs out. A terminal ends with Ctrl-D.
 void RefuseEndless(const OpenedFile& file, const fs::path& path) {
   const bool device = S_ISCHR(file.status.st_mode) || S_ISBLK(file.status.st_mode);
   if (device && ::isatty(file.descriptor.get()) != 1) {
@@ -32,7 +32,7 @@ void RefuseEndless(const OpenedFile& file, const fs::path& path) {
   }
 }
 
-// All of it, however long it turns out to be; `expected` bytes are read without growing.
+// Reads everything, however long it turns out to be; the first `expected` bytes need no growing.
 std::vector<std::byte> ReadToEnd(const Descriptor& file, std::size_t expected,
                                  const fs::path& path) {
   constexpr std::size_t kFirstPiece = std::size_t{1} << 16;
@@ -54,8 +54,8 @@ std::vector<std::byte> ReadToEnd(const Descriptor& file, std::size_t expected,
 
 // Empty if files of this kind cannot be mapped.
 std::span<const std::byte> Map(const Descriptor& file, std::size_t size, const fs::path& path) {
-  // Reads further ahead at each page that is not yet in memory. Unlike MADV_SEQUENTIAL it does not
-  // make pages that were read the first to go: a solver comes back to them.
+  // Reads further ahead at each page not yet in memory. Unlike MADV_SEQUENTIAL, it does not make
+  // pages already read the first to be dropped: a solver comes back to them.
   ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   void* const start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (start == MAP_FAILED) {

@@ -3,19 +3,18 @@
 //   const MappedFile file("model.bin");
 //   Parse(file.bytes());
 //
-// A regular file is mapped (read-only, private), so that opening one of many gigabytes costs
-// nothing, its pages are read when they are touched and the system may drop them again. What cannot
-// be mapped is read to its end instead: pipes, terminals, /dev/stdin, files of no size (those of
-// /proc have content all the same), and small files, for which reading is cheaper.
+// A regular file is mapped (read-only, private), so opening one of many gigabytes costs nothing;
+// its pages are read when touched, and the system may drop them again. What cannot be mapped is
+// read to the end instead: pipes, terminals, /dev/stdin, files of size zero (those in /proc still
+// have content), and small files, for which reading is cheaper.
 //
-// A mapped file must keep its length while it is in use. Should someone cut it short, touching what
-// is gone ends the process with SIGBUS; should someone write into it, the bytes may change under
-// the reader. Files that are replaced by renaming, as AtomicFile does, are safe: the mapping keeps
-// the former one.
+// A mapped file must keep its length while it is in use. If someone truncates it, touching the
+// missing part ends the process with SIGBUS; if someone writes to it, the bytes may change under
+// the reader. Files replaced by renaming, as AtomicFile does, are safe: the mapping keeps the old
+// one.
 //
-// Errors: BadInput if the file is missing, a directory, a device that is no terminal (/dev/zero has
-// no end), or may not be read; WorkFailed, with the system's reason, for what the system refuses
-// later.
+// Errors: BadInput if the file is missing, unreadable, a directory, or a device other than a
+// terminal (/dev/zero has no end); WorkFailed, with the system's reason, for later failures.
 #ifndef STABLEAA_BASE_FILES_MAPPED_FILE_H_
 #define STABLEAA_BASE_FILES_MAPPED_FILE_H_
 
@@ -38,7 +37,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // From an address that is a multiple of 16. Valid as long as this object, or the one that it was
+  // Starts at an address that is a multiple of 16. Valid as long as this object, or the one it was
   // moved to, lives.
   std::span<const std::byte> bytes() const {
     return is_mapped() ? mapping_ : std::span<const std::byte>(content_);
@@ -47,7 +46,7 @@ class MappedFile {
     return {reinterpret_cast<const char*>(bytes().data()), bytes().size()};
   }
 
-  // False if the file was read into memory of this process.
+  // False if the file was read into this process's memory.
   bool is_mapped() const { return !mapping_.empty(); }
 
  private:

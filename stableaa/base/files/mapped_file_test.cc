@@ -29,7 +29,7 @@ class MappedFileTest : public testing::Test {
   const fs::path path_ = folder_ / "file";
 };
 
-// Different at every place.
+// Differs at every position.
 std::string Pattern(std::size_t size) {
   std::string text(size, '\0');
   for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>((i * 2654435761U) >> 13);

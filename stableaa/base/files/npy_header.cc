@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
-// The dictionary's text, from left to right.
+// Reads the dictionary's text from left to right.
 class DictionaryReader {
  public:
   DictionaryReader(std::string_view text, std::string where)
@@ -65,7 +65,7 @@ class DictionaryReader {
     if (!Accept(c)) throw Wrong(fmt::format("'{}'", c));
   }
 
-  // Without escapes: no name in a header needs them.
+  // Does not handle escapes: no name in a header needs them.
   std::string Quoted() {
     SkipBlanks();
     const char quote = text_.empty() ? '\0' : text_.front();

@@ -13,19 +13,19 @@
 namespace stableaa {
 namespace {
 
-constexpr std::size_t kMostDimensions = 32;  // NumPy's limit, before version 2
+constexpr std::size_t kMostDimensions = 32;  // NumPy's limit before version 2
 constexpr std::size_t kMostNameBytes = 1000;
 
-// In memory as on disk, whatever the host: the dtype tells.
+// Stored in host byte order; the dtype says which.
 constexpr char kByteOrder = std::endian::native == std::endian::little ? '<' : '>';
 
-// What goes by, summed up.
+// Running size and checksum of the bytes that pass through.
 struct Digest {
   std::uint32_t crc = 0;
   std::uint64_t size = 0;
 
   void Extend(std::span<const std::byte> bytes) {
-    if (bytes.empty()) return;  // zlib takes a null pointer as a request for the initial value
+    if (bytes.empty()) return;  // zlib treats a null pointer as a request for the initial value
     crc = static_cast<std::uint32_t>(
         ::crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
     size += bytes.size();
@@ -95,7 +95,7 @@ void NpzWriter::AddStream(const std::string& name, const std::vector<std::uint64
   const std::string header = NpyHeader(shape, dtype);
   const auto header_bytes = std::as_bytes(std::span(header));
 
-  // Once to learn what the local header, which comes first, has to say.
+  // A first pass to learn what the local header, which comes first, must say.
   Digest content;
   content.Extend(header_bytes);
   write([&](std::span<const std::byte> bytes) { content.Extend(bytes); });
@@ -114,7 +114,7 @@ void NpzWriter::AddStream(const std::string& name, const std::vector<std::uint64
   sink(header_bytes);
   write(sink);
   if (written != content) throw Wrong(name, "it was not the same when written a second time");
-  // What was thrown on the way here leaves bytes that the directory does not list.
+  // If anything threw before this point, its bytes are in the file but not in the directory.
   entries_.push_back(entry);
   names_.insert(name);
 }

@@ -1,5 +1,5 @@
 // NumPy's .npz: a zip archive of arrays, as numpy.load reads it. Entries are stored, not deflated,
-// with ZIP64 records where sizes ask for them. Equal arrays give equal bytes.
+// with ZIP64 records where sizes require them. Equal arrays give equal bytes.
 //
 //   NpzWriter out("trace.npz");
 //   out.Add("rewards", {n}, rewards);
@@ -22,12 +22,12 @@ namespace stableaa {
 
 struct ZipEntry;
 
-// Any call to Add or AddStream throws std::logic_error, and adds nothing, if the name is taken or
-// not of 1 to 1000 bytes of UTF-8, or if the elements are not as many as the shape says (no
-// dimension: one element). It throws BadInput for more than 65534 arrays. Not thread-safe.
+// Add and AddStream throw std::logic_error, and add nothing, if the name is taken or not 1 to 1000
+// bytes of UTF-8, or if the number of elements does not match the shape (no dimensions: one
+// element). They throw BadInput for more than 65534 arrays. Not thread-safe.
 class NpzWriter {
  public:
-  // Errors as AtomicFile's. The file appears at Finish.
+  // Errors as in AtomicFile. The file appears at Finish.
   explicit NpzWriter(const std::filesystem::path& path);
   ~NpzWriter();
 
@@ -43,10 +43,10 @@ class NpzWriter {
   void Add(const std::string& name, const std::vector<std::uint64_t>& shape,
            std::span<const std::int64_t> values);
 
-  // One that does not fit into memory: dtype is NumPy's ("<f4", "|u1"), and `write` calls its
-  // argument with all its bytes, piece by piece, in order; it is called twice, with the same result
-  // (else std::logic_error). What it throws comes through, and the archive is as if it had not been
-  // called, apart from its length.
+  // For an array that does not fit into memory. `dtype` is NumPy's ("<f4", "|u1"). `write` passes
+  // all the bytes to its argument, piece by piece, in order; it is called twice and must produce
+  // the same bytes both times (std::logic_error otherwise). Its exceptions propagate and leave the
+  // archive as if it had not been called, apart from the length.
   using Sink = std::function<void(std::span<const std::byte>)>;
   void AddStream(const std::string& name, const std::vector<std::uint64_t>& shape,
                  const std::string& dtype, const std::function<void(const Sink&)>& write);

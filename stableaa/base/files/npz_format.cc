@@ -12,11 +12,11 @@
 namespace stableaa {
 namespace {
 
-// In place of a number that stands in the ZIP64 fields.
+// The zip version a reader needs: 2.0, or 4.5 with ZIP64 fields.
 constexpr std::uint16_t kVersion = 20;
 constexpr std::uint16_t kZip64Version = 45;
 constexpr std::uint16_t kUtf8Names = 1 << 11;
-// 1980-01-01 00:00, where DOS's time begins: equal arrays shall give equal files.
+// 1980-01-01 00:00, where DOS time begins, so that equal arrays give equal files.
 constexpr std::uint16_t kTime = 0;
 constexpr std::uint16_t kDate = 1 << 5 | 1;
 
@@ -39,7 +39,8 @@ std::vector<std::byte> Bytes(const ByteWriter& out) {
   return {out.bytes().begin(), out.bytes().end()};
 }
 
-// What local and central headers share. `offset` is null in a local header, which has none.
+// The part that local and central headers share. `offset` is null in a local header, which has
+// none.
 void PutEntry(ByteWriter& out, const ZipEntry& entry, const std::uint64_t* offset) {
   std::vector<std::uint64_t> wide;
   if (NeedsZip64(entry.size)) wide = {entry.size, entry.size};
@@ -102,7 +103,7 @@ std::vector<std::byte> LocalHeader(const ZipEntry& entry) {
 std::vector<std::byte> CentralHeader(const ZipEntry& entry) {
   ByteWriter out;
   PutText(out, "PK\x01\x02");
-  PutU16(out, kZip64Version);  // made by; the attributes are those of DOS, which has no permissions
+  PutU16(out, kZip64Version);  // made by; DOS attributes, which have no permissions
   PutEntry(out, entry, &entry.offset);
   return Bytes(out);
 }
@@ -145,7 +146,7 @@ std::size_t DtypeSize(const std::string& dtype) {
                                             {"c16", 16}}};
   for (const Kind& kind : kKinds) {
     if (!dtype.ends_with(kind.name) || dtype.size() != 1 + kind.name.size()) continue;
-    const char order = dtype[0];  // which single bytes have not
+    const char order = dtype[0];  // single bytes have none
     if (kind.size == 1 ? order == '|' : order == '<' || order == '>') return kind.size;
   }
   throw std::logic_error(fmt::format("'{}' is not a dtype such as '<f4' or '|u1'", dtype));
@@ -153,7 +154,7 @@ std::size_t DtypeSize(const std::string& dtype) {
 
 std::string NpyHeader(const std::vector<std::uint64_t>& shape, const std::string& dtype) {
   constexpr std::size_t kStart = 10;     // magic, version and length
-  constexpr std::size_t kMultiple = 64;  // of the whole, so that the elements are aligned
+  constexpr std::size_t kMultiple = 64;  // total length is a multiple, to align the elements
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (", dtype);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     text += fmt::format("{}{}", i > 0 ? ", " : "", shape[i]);

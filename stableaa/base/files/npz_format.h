@@ -1,6 +1,5 @@
-// The bytes around the arrays of an .npz: headers of NumPy's .npy (version 1.0) and of zip
-// archives with stored entries. ZIP64 fields are there where a size or an offset does not fit into
-// 32 bits, and only there.
+// The bytes around the arrays in an .npz: headers of NumPy's .npy (version 1.0) and of zip archives
+// with stored entries. ZIP64 fields appear only where a size or an offset does not fit in 32 bits.
 //
 //   local header, .npy header, elements     for each array
 //   central header                          for each array
@@ -20,17 +19,17 @@ struct ZipEntry {
   std::string name;  // "rewards.npy"
   std::uint32_t crc = 0;
   std::uint64_t size = 0;    // of the content
-  std::uint64_t offset = 0;  // of the local header in the archive
+  std::uint64_t offset = 0;  // the local header's, in the archive
 };
 
-// The number of entries that fit in without ZIP64; one more is its mark.
+// The most entries possible without ZIP64; one more is its marker.
 inline constexpr std::size_t kMostZipEntries = 65534;
 
-// Instead of a size or an offset that stands in the ZIP64 field, and that field's tag.
+// Replaces a size or an offset that is in the ZIP64 field, whose tag follows.
 inline constexpr std::uint32_t kInZip64 = 0xFFFFFFFF;
 inline constexpr std::uint16_t kZip64Tag = 1;
 
-// The method of an entry that is not compressed.
+// The method of an uncompressed entry.
 inline constexpr std::uint16_t kStored = 0;
 
 std::vector<std::byte> LocalHeader(const ZipEntry& entry);
@@ -38,8 +37,8 @@ std::vector<std::byte> CentralHeader(const ZipEntry& entry);
 std::vector<std::byte> EndOfDirectory(std::uint64_t entries, std::uint64_t directory_offset,
                                       std::uint64_t directory_size);
 
-// The bytes of an element; throws std::logic_error for what is not a boolean or number of NumPy's
-// in the form "<f4".
+// The size of an element in bytes. Throws std::logic_error unless `dtype` is a NumPy boolean or
+// number in the form "<f4".
 std::size_t DtypeSize(const std::string& dtype);
 
 std::string NpyHeader(const std::vector<std::uint64_t>& shape, const std::string& dtype);

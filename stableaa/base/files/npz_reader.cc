@@ -19,7 +19,7 @@
 namespace stableaa {
 namespace {
 
-// Facts of the zip format. Positions are from the start of the record.
+// Constants of the zip format. Positions count from the start of the record.
 constexpr std::string_view kLocalMark = "PK\x03\x04";
 constexpr std::string_view kCentralMark = "PK\x01\x02";
 constexpr std::string_view kEndMark = "PK\x05\x06";
@@ -34,7 +34,7 @@ constexpr std::size_t kMostCommentBytes = 65535;
 constexpr std::uint16_t kEncrypted = 1;
 constexpr std::uint16_t kDeflated = 8;
 
-// A part of an archive, of known length: little-endian numbers at known positions.
+// A part of an archive with known length: little-endian numbers at known positions.
 class Record {
  public:
   explicit Record(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -70,7 +70,7 @@ std::span<const std::byte> Part(std::span<const std::byte> archive, std::uint64_
   return archive.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
 }
 
-// Where the end record begins: behind it there is nothing but the comment, whose length it tells.
+// Where the end record begins: only the comment, whose length it gives, follows it.
 std::size_t FindEndRecord(std::span<const std::byte> archive, const std::string& name) {
   for (std::size_t comment = 0;
        comment <= kMostCommentBytes && kEndBytes + comment <= archive.size(); ++comment) {
@@ -105,7 +105,7 @@ Directory FindDirectory(std::span<const std::byte> archive, const std::string& n
   return {.offset = wide.U64(48), .bytes = wide.U64(40), .entries = wide.U64(32)};
 }
 
-// Replaces the numbers that are marked as standing in the ZIP64 field, in its order.
+// Replaces the numbers marked as being in the ZIP64 field, in the field's order.
 void ReadZip64Field(std::span<const std::byte> extra, std::span<std::uint64_t* const> numbers,
                     const std::string& where) {
   const auto missing = [&] {
@@ -131,14 +131,14 @@ std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// zlib takes a null pointer, which an empty span may hold, as a request for the initial value.
+// zlib treats a null pointer, which an empty span may hold, as a request for the initial value.
 std::uint32_t CrcOf(std::span<const std::byte> bytes) {
   if (bytes.empty()) return 0;
   return static_cast<std::uint32_t>(
       ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-// What a deflated entry holds, piece by piece.
+// Inflates a deflated entry piece by piece.
 class Inflater {
  public:
   Inflater(std::span<const std::byte> deflated, std::string where)
@@ -158,7 +158,7 @@ class Inflater {
     while (wanted > 0 && !ended_) {
       const std::size_t done = out.size();
       const std::size_t piece = std::min(wanted, kPiece);
-      // Growing by doubling copies, but reserves no more than twice what is there.
+      // Growing by doubling copies, but reserves at most twice what is there.
       out.resize(done + piece);
       const std::size_t got = Fill(std::span(out).subspan(done));
       out.resize(done + got);
@@ -172,7 +172,7 @@ class Inflater {
   }
 
  private:
-  // Fewer than out.size() at the end only.
+  // Returns fewer than out.size() bytes only at the end.
   std::size_t Fill(std::span<std::byte> out) {
     stream_->next_out = reinterpret_cast<Bytef*>(out.data());
     stream_->avail_out = static_cast<uInt>(out.size());
@@ -193,7 +193,7 @@ class Inflater {
   void NextInput() {
     const std::size_t size =
         std::min<std::size_t>(rest_.size(), std::numeric_limits<uInt>::max() / 2);
-    // zlib only reads it; its interface is older than const.
+    // zlib only reads it; its interface predates const.
     stream_->next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(rest_.data()));
     stream_->avail_in = static_cast<uInt>(size);
     rest_ = rest_.subspan(size);
@@ -205,7 +205,7 @@ class Inflater {
   bool ended_ = false;
 };
 
-// As Python writes a tuple, but for the comma behind a single number.
+// As Python writes a tuple, except for the comma after a single number.
 std::string ShapeText(const std::vector<std::uint64_t>& shape) {
   std::string text;
   for (const std::uint64_t length : shape) {
@@ -228,7 +228,7 @@ void CheckSize(const NpyDescription& description, std::uint64_t entry_bytes,
   }
 }
 
-// Calls visit(T{}) with the type of the elements: an integer, float or double; false for others.
+// Calls visit(T{}) with the element type: an integer, float or double. False for others.
 template <typename Visit>
 bool VisitType(std::string_view dtype, const Visit& visit) {
   const std::string_view type = dtype.substr(std::min<std::size_t>(1, dtype.size()));
@@ -360,8 +360,8 @@ std::span<const std::byte> NpzReader::StoredBytes(const Entry& entry,
   if (!local.Begins(kLocalMark)) {
     throw BadInput(fmt::format("{}: its zip header is not where it should be", where));
   }
-  // The sizes in this header may be zero or wrong until a descriptor behind the data; those of the
-  // directory count. Name and fields differ in length from those there.
+  // The sizes in this header may be zero or wrong, with a descriptor after the data; use the
+  // directory's. Name and extra fields may differ in length from the directory's.
   const std::uint64_t begin = entry.offset + kLocalBytes + local.U16(26) + local.U16(28);
   return Part(archive_, begin, entry.stored_bytes, where, "its data");
 }
@@ -392,7 +392,7 @@ NpyArray NpzReader::Read(const std::string& array) const {
   } else if (entry.method == kDeflated) {
     Inflater inflater(stored, where);
     const auto size = static_cast<std::size_t>(entry.bytes);
-    // The header first: what it says must fit before more is inflated.
+    // Header first: what it says must fit before more is inflated.
     inflater.Append(std::min(size, kMostNpyHeaderBytes), own);
     description = ParseNpyHeader(own, where);
     CheckSize(description, entry.bytes, where);

@@ -7,10 +7,10 @@
 //   data.Numbers(0, numbers);
 //
 // Reads zip archives with stored and deflated entries, ZIP64 fields, data descriptors and comments,
-// and .npy versions 1 to 3 of plain numbers in either byte order. The archive is not trusted: each
-// part that lies outside, contradicts another or fails its CRC-32 is a BadInput that starts with
-// the archive's name and the array's. Deflated data is inflated piece by piece, so that memory
-// grows with what is really there and never beyond what the array's shape says.
+// and .npy versions 1 to 3 of plain numbers in either byte order. The archive is not trusted: any
+// part that lies outside it, contradicts another or fails its CRC-32 is a BadInput that starts with
+// the archive's and the array's names. Deflated data is inflated piece by piece, so memory grows
+// with what is actually there and never beyond what the array's shape says.
 #ifndef STABLEAA_BASE_FILES_NPZ_READER_H_
 #define STABLEAA_BASE_FILES_NPZ_READER_H_
 
@@ -26,11 +26,11 @@
 
 namespace stableaa {
 
-// An array of numbers. Its elements lie in the archive, if stored there as they are, or in memory
-// of its own; either way they need not be aligned, and are read by copying.
+// An array of numbers. Its elements are in the archive, if stored there uncompressed, or in its own
+// memory. Either way they may be unaligned and are read by copying.
 class NpyArray {
  public:
-  // `dtype` is NumPy's ("<f8"), `where` stands before messages ("model.npz: array 'data'").
+  // `dtype` is NumPy's ("<f8"); messages start with `where` ("model.npz: array 'data'").
   NpyArray(std::string where, std::string dtype, std::vector<std::uint64_t> shape,
            std::uint64_t elements)
       : where_(std::move(where)),
@@ -42,17 +42,16 @@ class NpyArray {
   const std::vector<std::uint64_t>& shape() const { return shape_; }
   std::uint64_t elements() const { return elements_; }
 
-  // Elements first … first + out.size() − 1, which must be there. BadInput names the element and
-  // what is wrong: for Integers a dtype that is no integer, or a negative number; for Numbers a
-  // dtype that is neither integer nor of 4 or 8 bytes of floating point. Integers above 2^53 are
-  // rounded by Numbers.
+  // Elements first … first + out.size() − 1, which must exist. BadInput names the element and what
+  // is wrong: for Integers, a non-integer dtype or a negative number; for Numbers, a dtype that is
+  // neither an integer nor a 4- or 8-byte float. Numbers rounds integers above 2^53.
   void Integers(std::uint64_t first, std::span<std::uint64_t> out) const;
   void Numbers(std::uint64_t first, std::span<double> out) const;
 
-  // Throws BadInput unless there is one dimension.
+  // Throws BadInput unless it has one dimension.
   void ExpectList() const;
 
-  // "model.npz: array 'data': what", for checks of the caller's own.
+  // "model.npz: array 'data': what", for the caller's own checks.
   Error Wrong(std::string_view what) const;
 
  private:
@@ -77,11 +76,11 @@ class NpzReader {
   NpzReader(std::span<const std::byte> archive, std::string name);
 
   // The names of all arrays in alphabetical order, without ".npy". Other files in the archive are
-  // left out.
+  // ignored.
   std::vector<std::string> names() const;
   bool Contains(const std::string& array) const { return entries_.contains(array); }
 
-  // BadInput if there is no such array; the message lists those that there are.
+  // BadInput if there is no such array; the message lists those that exist.
   NpyArray Read(const std::string& array) const;
 
  private:

@@ -50,15 +50,15 @@ std::string Npy(const std::string& dtype, const std::string& shape, const std::s
   return Npy(Described(dtype, shape), elements);
 }
 
-// A zip archive written by another hand than the library's, with all the varieties that occur.
+// A zip archive written independently of the library, with all the variations that occur.
 struct Zip {
   struct Options {
     bool deflate = false;
-    bool descriptor = false;  // sizes behind the data, zeros before it
+    bool descriptor = false;  // sizes after the data, zeros before it
     bool zip64 = false;       // sizes in ZIP64 fields, as newer NumPy writes local headers
     std::uint16_t method = 0xFFFF;
     std::uint16_t flags = 0;
-    std::uint64_t claimed = 0;  // instead of the real size, in the directory
+    std::uint64_t claimed = 0;  // size claimed in the directory instead of the real one
   };
 
   static std::string Deflated(const std::string& content) {
@@ -89,7 +89,7 @@ struct Zip {
     const auto narrow = [&](std::uint64_t n) { return Little(wide ? 0xFFFFFFFF : n, 4); };
     const std::string field =
         wide ? Little(1, 2) + Little(16, 2) + Little(size, 8) + Little(stored.size(), 8) : "";
-    // A field of another kind before it, and another length than in the directory.
+    // Preceded by a field of another kind, and of a different length than in the directory.
     const std::string other = Little(0x5455, 2) + Little(1, 2) + "x";
 
     const std::uint64_t offset = bytes.size();
@@ -144,7 +144,7 @@ std::vector<std::uint64_t> IntegersOf(const NpyArray& array) {
   return numbers;
 }
 
-// The message of reading the array x.
+// The error message from reading the array x.
 std::string ErrorIn(const std::string& archive) {
   return MessageOf([&] {
     const NpyArray array = NpzReader(Bytes(archive), "a.npz").Read("x");
@@ -322,14 +322,14 @@ TEST(NpzReader, ShapesThatTheDataDoesNotFillAreRefused) {
   EXPECT_NE(
       ErrorInNpy(Npy("<f8", "(1000000000000000000,)", "")).find("expected 8000000000000000000"),
       std::string::npos);
-  // 2^64 bytes, which is 0 for those who do not look.
+  // 2^64 bytes, which wraps to 0 if unchecked.
   for (const std::string shape : {"(2305843009213693952,)", "(4294967296, 4294967296)"}) {
     EXPECT_EQ(ErrorInNpy(Npy("<f8", shape, "")),
               "a.npz: array 'x': the shape is too large for any memory");
   }
 }
 
-// The same with data that is deflated, and a size in the directory to match the lie.
+// The same with deflated data, and a directory size that matches the lie.
 TEST(NpzReader, ABombReservesNoMoreThanItHolds) {
   Zip zip;
   const std::string npy = Npy("<f8", "(1000000000000000000,)", std::string(1 << 20, '\0'));

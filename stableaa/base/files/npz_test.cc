@@ -21,7 +21,7 @@ namespace stableaa::npz_test {
 
 namespace fs = std::filesystem;
 
-// A ByteReader with numbers of two bytes and text of a given length.
+// A ByteReader that also reads two-byte numbers and text of a given length.
 class ZipReader {
  public:
   explicit ZipReader(std::string_view bytes)
@@ -113,7 +113,7 @@ struct Member {
   std::string content;
 };
 
-// By the directory at the end, as readers do; local headers have to say the same.
+// Reads by the directory at the end, as readers do; local headers must agree.
 std::vector<Member> ReadArchive(const std::string& bytes) {
   constexpr std::size_t kEndBytes = 22;
   EXPECT_GE(bytes.size(), kEndBytes);
@@ -325,7 +325,7 @@ TEST_F(NpzTest, AnotherNumberOfElementsThanTheShapeSaysIsRefused) {
 TEST_F(NpzTest, ShapesThatNoArrayCanHaveAreRefused) {
   const std::uint64_t large = std::uint64_t{1} << 62;
   NpzWriter out(path_);
-  // 2^64 bytes, which is 0 for those who do not look.
+  // 2^64 bytes, which wraps to 0 if unchecked.
   EXPECT_THROW(out.Add("x", {large}, std::span<const float>()), std::logic_error);
   EXPECT_THROW(out.Add("x", {large, large}, std::span<const std::uint8_t>()), std::logic_error);
   EXPECT_THROW(out.Add("x", std::vector<std::uint64_t>(33, 1), std::vector<float>{1}),
@@ -408,7 +408,7 @@ TEST(NpzFormat, DtypesAreThoseOfNumPysNumbers) {
   }
 }
 
-// The limit itself is the mark that tells readers to look into the ZIP64 fields.
+// The limit itself is the marker that sends readers to the ZIP64 fields.
 constexpr std::uint64_t kMark = 0xFFFFFFFF;
 
 TEST(NpzFormat, SizesAndOffsetsBelowTheMarkNeedNoZip64) {

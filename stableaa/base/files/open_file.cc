@@ -30,13 +30,13 @@ Error NotRegular(const fs::path& path, mode_t mode) {
 
 Error CannotOpen(const fs::path& path, int reason) {
   if (reason == ENOENT) return BadInput(fmt::format("{} does not exist", ShownPath(path)));
-  struct stat status = {};  // a socket cannot be opened, for a reason that tells nobody anything
+  struct stat status = {};  // open() fails on a socket with an unhelpful reason
   if (reason == ENXIO && ::stat(path.c_str(), &status) == 0) {
     return NotRegular(path, status.st_mode);
   }
   const Error error = SystemError(fmt::format("cannot read {}", ShownPath(path)), reason);
   const bool no_room = reason == EMFILE || reason == ENFILE || reason == ENOMEM;
-  return no_room ? error : BadInput(error.what());  // it was named: no permission, a loop of links
+  return no_room ? error : BadInput(error.what());  // e.g. no permission, a loop of links
 }
 
 OpenedFile Open(const fs::path& path, int flags) {
@@ -51,7 +51,7 @@ OpenedFile Open(const fs::path& path, int flags) {
 
 }  // namespace
 
-// O_NONBLOCK: a named pipe is open at once. For regular files it means nothing.
+// O_NONBLOCK opens a named pipe at once. It has no effect on regular files.
 OpenedFile OpenRegularFile(const fs::path& path) {
   OpenedFile file = Open(path, O_NONBLOCK | O_NOCTTY);
   if (!file.is_regular()) throw NotRegular(path, file.status.st_mode);

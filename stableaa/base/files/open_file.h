@@ -1,4 +1,5 @@
-// Opening files to read, so that what is no file is an error and not a wait without end.
+// Opens files for reading, so that anything that is not a file is an error rather than an endless
+// wait.
 #ifndef STABLEAA_BASE_FILES_OPEN_FILE_H_
 #define STABLEAA_BASE_FILES_OPEN_FILE_H_
 
@@ -18,20 +19,20 @@ struct OpenedFile {
   bool is_regular() const { return S_ISREG(status.st_mode); }
 };
 
-// What the program itself has written earlier: runs, checkpoints, weights. BadInput, naming the
-// path and what is there, for all but regular files: a named pipe would wait for a writer, a device
-// may never end. Links are followed.
+// For files the program itself wrote earlier: runs, checkpoints, weights. Anything but a regular
+// file is BadInput that names the path and what is there: a named pipe would wait for a writer, a
+// device may never end. Follows links.
 OpenedFile OpenRegularFile(const std::filesystem::path& path);
 
-// What a user has named, who may mean a pipe or a terminal: <(...), /dev/stdin. Waits for the
-// writer of a named pipe. BadInput for directories and sockets. Read no more than a limit from what
-// is not regular: /dev/zero has no end.
+// For files named by a user, who may mean a pipe or a terminal: <(...), /dev/stdin. Waits for a
+// named pipe's writer. BadInput for directories and sockets. Limit how much is read from anything
+// not regular: /dev/zero has no end.
 OpenedFile OpenAnyFile(const std::filesystem::path& path);
 
-// Both: BadInput if it is missing or may not be read, WorkFailed where the system has no room for
-// one more open file.
+// Both throw BadInput if the file is missing or unreadable, and WorkFailed if the system cannot
+// open any more files.
 
-// For a read that has failed with errno.
+// For a read that failed with errno.
 Error CannotRead(const std::filesystem::path& path);
 
 }  // namespace stableaa

@@ -73,7 +73,7 @@ TEST_F(OpenFileTest, AllElseIsRefusedByNameAndWithoutWaiting) {
 
 TEST_F(OpenFileTest, TooManyOpenFilesIsNotTheFilesFault) {
   std::ofstream(Path("f")) << "abc";
-  // UBSan needs descriptors to look at classes that it has not met yet, so it meets them here.
+  // UBSan needs descriptors to inspect classes it has not seen yet, so let it see them here.
   fs::create_symlink("itself", Path("itself"));
   EXPECT_NE(RefusalOf("itself", OpenRegularFile), "no error");
   const pid_t child = ::fork();

@@ -40,7 +40,7 @@ class FileActions {
   posix_spawn_file_actions_t actions_ = {};
 };
 
-// A group of its own, and no signal blocked or ignored that this process may have set so.
+// Gives the child its own group and undoes any signal blocking or ignoring by this process.
 class Attributes {
  public:
   Attributes() {
@@ -64,7 +64,7 @@ class Attributes {
   posix_spawnattr_t attributes_ = {};
 };
 
-// Pointers into `ours` and into this process's environment.
+// The pointers go into `ours` and into this process's environment.
 std::vector<char*> MergedEnvironment(std::vector<std::string>& ours) {
   std::vector<char*> merged;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -110,7 +110,7 @@ ChildProcess::ChildProcess(const Options& options) {
     lifeline = MakePipe();
     descriptors.push_back({lifeline.read.get(), first_closed++});
   }
-  // First out of the way of the numbers that the child gets, so that placing one overwrites none.
+  // First move them away from the numbers the child gets, so that placing one overwrites none.
   std::vector<Descriptor> moved;
   FileActions actions;
   std::array<bool, 3> standard = {};
@@ -142,7 +142,7 @@ ChildProcess::ChildProcess(const Options& options) {
   }
   lifeline_ = std::move(lifeline.write);
   if (options.ends_with_us) TieToUs(lifeline.read);
-  // Not by glibc 2.36's pidfd_open, whose header is not fit for C++.
+  // glibc 2.36's pidfd_open is unusable here: its header is not fit for C++.
   end_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (!end_.is_open()) {
     const int reason = errno;
@@ -153,7 +153,7 @@ ChildProcess::ChildProcess(const Options& options) {
 
 ChildProcess::~ChildProcess() { Kill(); }
 
-// These belong to the pipe's end that the child has, not to this process's number for it.
+// These belong to the child's end of the pipe, not to this process's descriptor for it.
 void ChildProcess::TieToUs(const Descriptor& its_end) {
   if (::fcntl(its_end.get(), F_SETOWN, -pid_) == 0 &&
       ::fcntl(its_end.get(), F_SETSIG, SIGKILL) == 0 &&
@@ -183,14 +183,15 @@ void ChildProcess::Kill() {
   if (reaped_ || pid_ < 0) return;
   killed_here_ = !end_.is_open() || !Wait(0);
   if (reaped_) return;
-  // The process itself too, should it have left its group. Not reaped yet, so the numbers are its.
+  // Also kill the process itself, in case it has left its group. It is not reaped yet, so the
+  // numbers are still its own.
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
   Reap();
 }
 
 void ChildProcess::Reap() {
-  // What it has started goes with it; its number is not given to others before it is reaped.
+  // Kill what it has started too; its number is not reused before it is reaped.
   ::kill(-pid_, SIGKILL);
   int status = 0;
   pid_t found = 0;

@@ -1,4 +1,4 @@
-// A program started as a child, that never outlives the object it belongs to.
+// A program started as a child that never outlives the object it belongs to.
 //
 //   ChildProcess ffmpeg({.program = "ffmpeg", .arguments = {"-i", "pipe:0", "out.gif"},
 //                        .descriptors = {{input.get(), STDIN_FILENO}}});
@@ -6,12 +6,12 @@
 //   if (!ffmpeg.Wait(60)) ...;           // still running
 //   ffmpeg.End()                         // "ended with exit code 3", "was killed by signal 9 …"
 //
-// The child is the leader of a process group of its own: signals of the terminal do not reach it,
-// and it is killed with all that it has started and that has not left the group. If this process is
-// killed itself, it ends with `ends_with_us`; otherwise that is up to what it waits for.
+// The child leads its own process group: signals from the terminal do not reach it, and killing it
+// also kills everything it started that has not left the group. If this process is killed, a child
+// with `ends_with_us` ends too; for others that depends on what they are waiting for.
 //
-// A process that ignores SIGCHLD has the system reap its children and never learns how they ended;
-// exit_code() is empty then.
+// If this process ignores SIGCHLD, the system reaps its children and it never learns how they
+// ended; exit_code() is then empty.
 #ifndef STABLEAA_BASE_PROCESS_CHILD_PROCESS_H_
 #define STABLEAA_BASE_PROCESS_CHILD_PROCESS_H_
 
@@ -26,13 +26,13 @@
 
 namespace stableaa {
 
-// What a child may be given as a descriptor, besides files with names. WorkFailed if the system has
-// no room for it.
+// Things to pass to a child as descriptors, besides named files. WorkFailed if the system has no
+// room.
 struct Pipe {
   Descriptor read, write;
 };
 Pipe MakePipe();
-// Without a name, in memory; it has `content` and stands at its beginning.
+// An unnamed file in memory, holding `content` and positioned at its beginning.
 Descriptor MemoryFile(const char* label, std::string_view content = {});
 
 // Not thread-safe.
@@ -43,21 +43,21 @@ class ChildProcess {
     int its = -1;  // the child's number for it
   };
   struct Options {
-    std::string program;  // looked for in PATH if it has no slash
+    std::string program;  // searched in PATH if it has no slash
     std::vector<std::string> arguments = {};
-    // What the child inherits. Of 0, 1 and 2 those not given are /dev/null, all others are closed.
+    // What the child inherits. If not given, 0, 1 and 2 are /dev/null; all others are closed.
     std::vector<Given> descriptors = {};
-    // "NAME=value", in addition to this process's environment or instead of what that has.
+    // "NAME=value", added to this process's environment or overriding it.
     std::vector<std::string> environment = {};
-    // Have the kernel kill the child and its group when this process ends, whatever ends it. The
-    // child holds one more descriptor for that, the first number above those given: the reading end
-    // of a pipe whose writing end only this process has. (Only a kill in the microseconds between
+    // Has the kernel kill the child and its group when this process ends, for whatever reason. For
+    // that the child holds one more descriptor, the first number above those given: the read end of
+    // a pipe whose write end only this process has. (Only a kill in the microseconds between
     // starting the child and setting this up leaves it running.)
     bool ends_with_us = false;
   };
 
-  // WorkFailed if there is no such program, it cannot be executed or the system has no room:
-  // "cannot start 'ffmpeg': No such file or directory".
+  // WorkFailed if the program does not exist, cannot be executed or the system has no room: "cannot
+  // start 'ffmpeg': No such file or directory".
   explicit ChildProcess(const Options& options);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
@@ -68,15 +68,15 @@ class ChildProcess {
   // Readable, for poll(), once the child has ended.
   int end_descriptor() const { return end_.get(); }
 
-  // Waits for the end, so many seconds at most; true if it has come.
+  // Waits up to `seconds` for the child to end; true if it has.
   bool Wait(double seconds);
 
-  // Ends the child and its group at once, if they run, and reaps it. May be called again.
+  // Kills the child and its group if they are running, and reaps it. May be called again.
   void Kill();
 
-  // After Wait or Kill. Empty if it was ended by a signal or how it ended is not known.
+  // After Wait or Kill. Empty if a signal ended it or how it ended is unknown.
   std::optional<int> exit_code() const;
-  // How it ended by itself, for people; "was killed" if that was by Kill.
+  // How it ended, for people; "was killed" if Kill ended it.
   std::string End() const;
 
  private:
@@ -88,7 +88,7 @@ class ChildProcess {
   Descriptor end_;  // a pidfd
   bool reaped_ = false;
   bool killed_here_ = false;
-  std::optional<int> status_;  // as of waitpid
+  std::optional<int> status_;  // as returned by waitpid
 };
 
 }  // namespace stableaa

@@ -27,7 +27,7 @@ ChildProcess::Options Shell(const std::string& command,
   return {.program = "sh", .arguments = {"-c", command}, .descriptors = std::move(descriptors)};
 }
 
-// What a child writes to a file in memory.
+// Captures what a child writes, in a file in memory.
 class Paper {
  public:
   int get() const { return file_.get(); }
@@ -72,7 +72,7 @@ TEST(ChildProcess, GetsWhatItIsGivenAndNothingElse) {
             {{a.get(), 3}, {b.get(), 4}}));
   EXPECT_TRUE(child.Wait(10));
   ::close(other);
-  EXPECT_EQ(a.Text(), "one\n0 1 2 3 4 5 ");  // 5: the folder that ls reads
+  EXPECT_EQ(a.Text(), "one\n0 1 2 3 4 5 ");  // 5: the folder that ls is reading
   EXPECT_EQ(b.Text(), "two\n/dev/null\n");
 }
 
@@ -129,7 +129,7 @@ TEST(ChildProcess, EndsEvenIfItHasLeftItsGroup) {
     pid = child.pid();
   }
   EXPECT_FALSE(IsAlive(pid));
-  ::kill(std::stoi(paper.Text()), SIGKILL);  // what left the group is beyond reach
+  ::kill(std::stoi(paper.Text()), SIGKILL);  // out of reach, since it left the group
 }
 
 TEST(ChildProcess, ProgramsThatCannotBeStartedAreWorkThatFails) {
@@ -140,8 +140,8 @@ TEST(ChildProcess, ProgramsThatCannotBeStartedAreWorkThatFails) {
   }
 }
 
-// A process that starts a shell with a child of its own and is killed at once when both run. What
-// the shell starts ignores all that can be ignored.
+// A process that starts a shell with a child of its own and is killed as soon as both run. The
+// shell's child ignores every signal that can be ignored.
 TEST(ChildProcess, EndsWithUsWithItsGroup) {
   const Paper paper;
   const pid_t us = ::fork();
@@ -161,7 +161,7 @@ TEST(ChildProcess, EndsWithUsWithItsGroup) {
   for (pid_t pid = 0; pids >> pid;) EXPECT_TRUE(DiesWithin(pid, 60)) << pid;
 }
 
-// Unlike what prctl offers, this does not depend on the thread.
+// Unlike prctl's mechanism, this does not depend on the thread.
 TEST(ChildProcess, OutlivesTheThreadThatStartedIt) {
   std::unique_ptr<ChildProcess> child;
   std::thread([&] {

@@ -19,7 +19,7 @@
 namespace stableaa {
 namespace {
 
-constexpr off_t kMostBytes = off_t{1} << 28;  // of a picture, or of complaints
+constexpr off_t kMostBytes = off_t{1} << 28;  // for a picture or for error output
 
 constexpr auto kColours = std::to_array<std::string_view>(
     {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"});
@@ -38,12 +38,12 @@ std::string ReadAll(int file) {
   }
 }
 
-// What gnuplot prints for the arguments and the script.
+// Returns what gnuplot prints for the arguments and the script.
 std::string Run(const std::vector<std::string>& arguments, std::string_view script) {
   const Descriptor input = MemoryFile("script", script);
   const Descriptor output = MemoryFile("picture");
   const Descriptor errors = MemoryFile("errors");
-  const ToolWatch watch("gnuplot");  // before its start: Ctrl-C may follow at once
+  const ToolWatch watch("gnuplot");  // before it starts: Ctrl-C may follow at once
   std::optional<ChildProcess> gnuplot;
   try {
     gnuplot.emplace(ChildProcess::Options{.program = "gnuplot",
@@ -72,7 +72,7 @@ std::string Run(const std::vector<std::string>& arguments, std::string_view scri
 
 constexpr std::string_view kSvgEnd = "</svg>";
 
-// A gnuplot that draws nothing need not say so.
+// gnuplot may draw nothing without saying so.
 void CheckDrawn(bool complete) {
   if (!complete) throw WorkFailed("gnuplot has drawn no picture");
 }
@@ -86,8 +86,8 @@ void CheckGnuplot() {
 std::string RunGnuplot(std::string_view script) { return Run({"--default-settings", "-"}, script); }
 
 std::string GnuplotQuoted(std::string_view text) {
-  // Within single quotes two of them stand for one, but gnuplot 5.4 misreads that at the beginning
-  // of a text and after another; within double quotes it would run what stands in back quotes.
+  // In single quotes, two of them stand for one, but gnuplot 5.4 misreads that at the start of a
+  // text and after another; in double quotes it would execute what is in back quotes.
   constexpr std::string_view kSingleQuote = "'.\"'\".'";
   std::string quoted = "'";
   while (!text.empty()) {
@@ -96,7 +96,7 @@ std::string GnuplotQuoted(std::string_view text) {
     if (character == "'") {
       quoted += kSingleQuote;
     } else if (length == 0) {
-      quoted += '?';  // an SVG with broken UTF-8 is shown nowhere
+      quoted += '?';  // nothing displays an SVG with broken UTF-8
     } else {
       quoted += IsControl(character) ? " " : character;
     }
@@ -113,7 +113,7 @@ namespace {
 
 constexpr double kFontSize = 12;  // pixels of the SVG
 
-// `scale` times as large as the picture's size says, lines and letters included.
+// `scale` times the picture's size, including lines and letters.
 std::string Drawn(const GnuplotPicture& picture, std::string_view terminal, std::string_view size,
                   double scale, double font_size) {
   return RunGnuplot(fmt::format(
@@ -128,7 +128,7 @@ std::string GnuplotSvg(const GnuplotPicture& picture) {
   std::string svg = Drawn(picture, "svg dynamic",
                           fmt::format("{}, {}", picture.width, picture.height), 1, kFontSize);
   CheckDrawn(svg.find(kSvgEnd) != std::string::npos);
-  // XML forbids ]]> in text, and gnuplot escapes only the other two brackets of markup.
+  // XML forbids ]]> in text, and gnuplot escapes only the other two markup brackets.
   for (std::size_t at = 0; (at = svg.find("]]>", at)) != std::string::npos;) {
     svg.replace(at, 3, "]]&gt;");
   }
@@ -137,7 +137,7 @@ std::string GnuplotSvg(const GnuplotPicture& picture) {
 
 std::string GnuplotPng(const GnuplotPicture& picture) {
   constexpr double kScale = 2;
-  constexpr double kPointsPerPixel = 0.75;  // this terminal's letters are measured in points
+  constexpr double kPointsPerPixel = 0.75;  // this terminal measures letters in points
   std::string png = Drawn(picture, fmt::format("pngcairo pointscale {}", kScale),
                           fmt::format("{}, {}", kScale * picture.width, kScale * picture.height),
                           kScale, kFontSize * kScale * kPointsPerPixel);

@@ -1,4 +1,4 @@
-// Pictures by gnuplot (Debian: gnuplot-nox), a program of its own that nothing but pictures needs.
+// Pictures drawn by gnuplot (Debian: gnuplot-nox), a separate program that only pictures need.
 //
 //   CheckGnuplot();                                    // before the work whose result is drawn
 //   ...
@@ -7,9 +7,9 @@
 //       "plot x with lines linecolor rgb " + GnuplotQuoted(GnuplotColour(0)) +
 //       " title " + GnuplotQuoted(name) + "\n");
 //
-// The script goes to gnuplot and the picture comes back in memory; no file is made. Data can stand
-// in the script, as a block `$name << EOD`. The settings of the user (~/.gnuplot) and their
-// language have no influence: equal scripts give equal pictures with one version of gnuplot.
+// The script goes to gnuplot and the picture comes back in memory; no file is made. Data can be
+// part of the script, as a block `$name << EOD`. The user's settings (~/.gnuplot) and language have
+// no effect: for a given version of gnuplot, equal scripts give equal pictures.
 #ifndef STABLEAA_BASE_PROCESS_GNUPLOT_H_
 #define STABLEAA_BASE_PROCESS_GNUPLOT_H_
 
@@ -19,40 +19,40 @@
 
 namespace stableaa {
 
-// Draws a picture that nobody sees. Throws as RunGnuplot does, and WorkFailed if none comes.
+// Draws a throwaway picture. Throws as RunGnuplot does, and WorkFailed if no picture comes back.
 void CheckGnuplot();
 
 // What gnuplot prints for the script: the picture, unless the script sets an output. Throws
-// WorkFailed: naming the package to install, if there is no gnuplot; with gnuplot's words, if it
-// fails; and if it takes longer than ToolSeconds (outside_tool.h: a minute) or is interrupted. It
-// never outlives this process.
+// WorkFailed if there is no gnuplot (naming the package to install), if it fails (quoting its
+// message), if it takes longer than ToolSeconds (outside_tool.h: a minute) or if it is interrupted.
+// It never outlives this process.
 std::string RunGnuplot(std::string_view script);
 
-// An expression of gnuplot whose value is the text, with spaces for control characters (IsControl)
-// and "?" for broken UTF-8. Whatever it holds, it stays text: use terminals with `noenhanced` where
-// _ and ^ are to stay as they are.
+// A gnuplot expression whose value is the text, with spaces for control characters (IsControl) and
+// "?" for broken UTF-8. Whatever it holds, it stays text; use terminals with `noenhanced` to keep _
+// and ^ literal.
 std::string GnuplotQuoted(std::string_view text);
 
-// "#0072B2", …: the i-th curve's, from the palette of Okabe and Ito, which people with any colour
-// vision can tell apart. Without its yellow, which is too faint on white. After kGnuplotColours
-// they repeat; from there on use another dash type too.
+// "#0072B2", …: the i-th curve's colour, from the palette of Okabe and Ito, which people with any
+// colour vision can tell apart. Leaves out its yellow, which is too faint on white. After
+// kGnuplotColours they repeat; vary the dash type as well from there on.
 std::string_view GnuplotColour(std::size_t i);
 inline constexpr std::size_t kGnuplotColours = 7;
 
-// A picture in any format, with the same proportions and letters in all of them.
+// A picture in any format, with the same proportions and letters in all formats.
 struct GnuplotPicture {
   int width = 1000;  // in pixels of the SVG; the PNG has twice as many, the PDF 72 to the inch
   int height = 640;
-  std::string script = {};  // all but the terminal; may say `font title_font`, a little larger
+  std::string script = {};  // all but the terminal; may use `font title_font`, a little larger
 };
 
-// The file's content. As RunGnuplot, and WorkFailed if no picture comes.
+// The file's content. Throws as RunGnuplot does, and WorkFailed if no picture comes back.
 std::string GnuplotSvg(const GnuplotPicture& picture);
 std::string GnuplotPng(const GnuplotPicture& picture);
 std::string GnuplotPdf(const GnuplotPicture& picture);
 
-// How all our panels look: axes to the left and below, a faint grid, the legend's lines before its
-// words.
+// The look of all our panels: axes on the left and bottom, a faint grid, lines before text in the
+// legend.
 inline constexpr std::string_view kGnuplotStyle =
     "set encoding utf8\n"
     "set border 3 linecolor rgb '#404040'\n"

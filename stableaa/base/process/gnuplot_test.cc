@@ -97,7 +97,8 @@ TEST(GnuplotProgram, ThatIsMissingIsWorkThatFailsAndNamesThePackage) {
       << message;
 }
 
-// A program of that name that does what the script says, and no other in PATH but the system's.
+// A program of that name that runs the given script, with only the system's directories in PATH
+// besides.
 class FullGnuplotStandIn : public testing::Test {
  protected:
   FullGnuplotStandIn() { setenv("STABLEAA_TOOL_SECONDS", "2", 1); }
@@ -175,8 +176,8 @@ TEST_F(FullGnuplotStandIn, ThatComplainsIsQuotedOnOneLine) {
             "gnuplot ended with exit code 3: \\u001B]0;x\\u0007\\nstableaa: done\\n");
 }
 
-// Not after the time that it may take, and by the first signal; one that came before the drawing
-// began was meant for something else.
+// It stops at the first signal, not at the time limit. A signal from before the drawing began was
+// meant for something else.
 TEST_F(FullGnuplotStandIn, IsLeftAtOnceWhenInterrupted) {
   setenv("STABLEAA_TOOL_SECONDS", "30", 1);
   Replace("exec sleep 100");

@@ -1,5 +1,5 @@
-// Ctrl-C and kill, turned into a question that a loop asks itself, so that it can end in good
-// order: nothing half written, nothing left behind.
+// Turns Ctrl-C and kill into a flag that a loop polls, so that it can end cleanly: nothing half
+// written, nothing left behind.
 #ifndef STABLEAA_BASE_PROCESS_INTERRUPT_H_
 #define STABLEAA_BASE_PROCESS_INTERRUPT_H_
 
@@ -7,8 +7,8 @@
 
 namespace stableaa {
 
-// While it lives, the first SIGINT, SIGTERM or SIGHUP is only remembered; a second ends the process
-// as it would without this. A signal that was ignored stays so (nohup). One per process.
+// While it lives, the first SIGINT, SIGTERM or SIGHUP is only remembered; a second one ends the
+// process as it would without the guard. An ignored signal stays ignored (nohup). One per process.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -18,15 +18,15 @@ class InterruptGuard {
 
   bool requested() const;
 
-  // WorkFailed("interrupted") if it was.
+  // Throws WorkFailed("interrupted") if it was.
   void ThrowIfRequested() const;
 
  private:
   struct sigaction former_[3];
 };
 
-// True if a signal has come since the last guard was made. For waits deep in the library, which no
-// guard is handed to.
+// True if a signal has arrived since the last guard was made. For waits deep in the library that
+// are not passed a guard.
 bool InterruptRequested();
 
 }  // namespace stableaa

@@ -41,7 +41,7 @@ ToolWatch::ToolWatch(std::string program)
       interrupted_before_(InterruptRequested()) {}
 
 void ToolWatch::Check() const {
-  // What came before was for the work whose result is drawn now.
+  // An earlier interrupt was for the work whose result is now being drawn.
   if (InterruptRequested() && !interrupted_before_) throw WorkFailed("interrupted");
   if (since_.Seconds() <= limit_) return;
   throw WorkFailed(

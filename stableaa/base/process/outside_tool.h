@@ -1,5 +1,5 @@
-// Patience with the programs that draw for us, gnuplot and ffmpeg: one that hangs, or floods us with
-// output, is given up.
+// Limits on the programs that draw for us, gnuplot and ffmpeg: one that hangs or floods us with
+// output is abandoned.
 //
 //   ToolWatch watch("gnuplot");
 //   while (!gnuplot.Wait(kToolSlice)) {
@@ -7,7 +7,7 @@
 //     watch.CheckSize(output, kMostBytes);
 //   }
 //
-// The caller's ChildProcess kills the program while the error passes.
+// The caller's ChildProcess kills the program as the error propagates.
 #ifndef STABLEAA_BASE_PROCESS_OUTSIDE_TOOL_H_
 #define STABLEAA_BASE_PROCESS_OUTSIDE_TOOL_H_
 
@@ -20,22 +20,22 @@
 
 namespace stableaa {
 
-// How many seconds such a program may go without a sign of life: those of the environment variable
-// STABLEAA_TOOL_SECONDS, 0.1 to 1e6, and 60 if it is not set. BadInput if it is something else.
+// How many seconds such a program may go without a sign of life: the environment variable
+// STABLEAA_TOOL_SECONDS, 0.1 to 1e6, or 60 if it is not set. BadInput if it is anything else.
 double ToolSeconds();
 
-// Between two looks, in seconds.
+// Seconds between two checks.
 inline constexpr double kToolSlice = 0.05;
 
 class ToolWatch {
  public:
   explicit ToolWatch(std::string program);
 
-  // The time begins anew.
+  // Restarts the clock.
   void SignOfLife() { since_ = Stopwatch(); }
 
-  // WorkFailed, naming the program and the limit, once the time is over; WorkFailed("interrupted")
-  // if Ctrl-C has come (InterruptGuard) since this object was made.
+  // WorkFailed, naming the program and the limit, once time is up; WorkFailed("interrupted") if
+  // Ctrl-C was pressed (InterruptGuard) since this object was made.
   void Check() const;
 
   // WorkFailed, naming the program, once the file has more than `most` bytes.

@@ -18,8 +18,7 @@ class ToolWatchTest : public testing::Test {
  protected:
   ~ToolWatchTest() override {
     ::unsetenv("STABLEAA_TOOL_SECONDS");
-    const InterruptGuard
-        forgets_the_interrupt;  // else the tests that follow in this process see it
+    const InterruptGuard forgets_the_interrupt;  // or later tests in this process would see it
   }
 
   static void SetSeconds(const std::string& text) {
@@ -49,7 +48,7 @@ TEST_F(ToolWatchTest, ASignOfLifeBeginsTheTimeAnew) {
   SetSeconds("0.2");
   ToolWatch watch("x");
   const Stopwatch whole;
-  while (whole.Seconds() < .5) {  // a busy machine may need more than the limit for a line
+  while (whole.Seconds() < .5) {  // a busy machine may need longer than the limit for one line
     ::usleep(60'000);
     const Stopwatch since;
     watch.SignOfLife();

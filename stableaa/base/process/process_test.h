@@ -12,8 +12,8 @@
 
 namespace stableaa {
 
-// A file of /proc about a process; empty if there is none. The process may end between opening and
-// reading, which is an error of reading: an iterator over the file would throw, << does not.
+// A process's file in /proc; empty if there is none. If the process ends between opening and
+// reading, the read fails: an iterator over the file would throw, << does not.
 inline std::string ProcessFile(pid_t pid, const std::string& name) {
   const std::ifstream file("/proc/" + std::to_string(pid) + "/" + name);
   std::ostringstream text;
@@ -21,7 +21,7 @@ inline std::string ProcessFile(pid_t pid, const std::string& name) {
   return text.str();
 }
 
-// A zombie is not alive: it waits for its parent only, which may take its time.
+// A zombie is not alive: it only waits for its parent, which may take its time.
 inline bool IsAlive(pid_t pid) {
   const std::string text = ProcessFile(pid, "stat");
   const std::size_t name_end = text.rfind(") ");

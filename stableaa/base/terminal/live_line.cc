@@ -7,7 +7,7 @@
 namespace stableaa {
 namespace {
 
-// To the first column, and erase to the end of the line (ECMA-48 EL).
+// Moves to the first column and erases to the end of the line (ECMA-48 EL).
 constexpr std::string_view kErase = "\r\x1b[K";
 
 struct Terminal {
@@ -23,7 +23,7 @@ Terminal& TheTerminal() {
   return *terminal;
 }
 
-// One write per call, so that other processes on the same terminal do not come between.
+// One write per call, so that other processes on the same terminal cannot interleave.
 void Write(std::FILE* stream, const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stream);
   std::fflush(stream);

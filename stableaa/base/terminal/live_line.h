@@ -1,5 +1,5 @@
-// The one line at the bottom of a terminal that is redrawn in place. Messages and the progress bar
-// both write to stderr; going through here they never tear each other's lines apart.
+// The line at the bottom of a terminal that is redrawn in place. Messages and the progress bar both
+// write to stderr through here, so they never garble each other's lines.
 //
 // The state is one line per process, behind a mutex: a terminal has only one cursor.
 #ifndef STABLEAA_BASE_TERMINAL_LIVE_LINE_H_
@@ -11,15 +11,15 @@
 
 namespace stableaa {
 
-// Draws `line`, which may hold the terminal's own codes, in place of the live line. `owner` tells
-// whose it is, for EraseLiveLine.
+// Draws `line`, which may contain terminal codes, in place of the live line. `owner` identifies it
+// for EraseLiveLine.
 void DrawLiveLine(std::FILE* stream, const void* owner, const std::string& line);
 
 // Takes the live line off the terminal if it is `owner`'s, and does nothing otherwise.
 void EraseLiveLine(const void* owner);
 
-// Writes `line` and a newline to `stream`, above the live line if that stream has one. It stays one
-// line and cannot command the terminal, whatever it quotes (PlainText).
+// Writes `line` and a newline to `stream`, above the live line if that stream has one. Whatever it
+// quotes, it stays one line and cannot control the terminal (PlainText).
 void WriteLine(std::FILE* stream, std::string_view line);
 
 }  // namespace stableaa

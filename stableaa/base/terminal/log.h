@@ -3,9 +3,9 @@
 //   stableaa: resuming runs/breakout at step 120000
 //   stableaa: warning: eta = 0.1 is not below 1 - discount; expect less than twice the speed
 //
-// Control characters in what they quote are shown escaped (plain_text.h). A progress bar on the
-// terminal makes room for them. Safe to call from any thread. What ends the program is not logged
-// but thrown (error.h).
+// Control characters in quoted text are shown escaped (plain_text.h). A progress bar on the
+// terminal makes room for messages. Safe to call from any thread. Errors that end the program are
+// thrown (error.h), not logged.
 #ifndef STABLEAA_BASE_TERMINAL_LOG_H_
 #define STABLEAA_BASE_TERMINAL_LOG_H_
 

@@ -61,7 +61,7 @@ bool NamesUtf8(std::string_view locale) {
   return false;
 }
 
-// The program may never have called setlocale(), so the environment is asked too.
+// The program may never have called setlocale(), so check the environment too.
 bool TerminalIsUtf8() {
   if (NamesUtf8(nl_langinfo(CODESET))) return true;
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
@@ -141,7 +141,7 @@ std::string RemainingTime(const ProgressOptions& options, const Snapshot& now) {
   return HumanDuration(static_cast<double>(options.total - now.done) / now.rate) + " left";
 }
 
-// Where the count is not shown.
+// Used where the count is not shown.
 std::string Times(const ProgressOptions& options, const Snapshot& now, std::string_view separator) {
   std::string times = HumanDuration(now.elapsed) + " elapsed";
   if (RemainingTimeIsKnown(options, now)) {
@@ -159,7 +159,7 @@ std::string PlainLine(const ProgressOptions& options, const Snapshot& now) {
   return now.note.empty() ? line : line + ", " + now.note;
 }
 
-// What does not fit goes in this order: the bar's length, the bar, the end of the line.
+// What does not fit is dropped in this order: the bar's length, the bar, the end of the line.
 std::string LiveLine(const ProgressOptions& options, const Snapshot& now) {
   // A full last column would move the cursor to the next line.
   const std::size_t columns = std::max<std::size_t>(Columns(options), 2) - 1;
@@ -242,7 +242,7 @@ void Progress::ShowIfDue() {
   const double now = options_.clock();
   double due = due_.load(std::memory_order_relaxed);
   if (now < due) return;
-  // If several threads come at the same time, one draws.
+  // If several threads arrive at once, only one draws.
   if (due_.compare_exchange_strong(due, now + interval_)) Show(now);
 }
 

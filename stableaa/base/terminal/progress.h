@@ -1,4 +1,4 @@
-// How far a long piece of work has come, on stderr.
+// Shows on stderr how far a long piece of work has come.
 //
 //   Progress progress({.label = "train", .unit = "steps", .total = 1'000'000});
 //   for (...) { ...; progress.Advance(); progress.Note("return 12.5"); }
@@ -8,19 +8,19 @@
 //
 //   train  45% |█████████▍           | 450k/1M steps  850/s  10m47s left  return 12.5
 //
-// which leaves one plain line of summary behind. Anywhere else (a file, a pipe, TERM=dumb) it is a
+// which leaves a plain summary line behind. Anywhere else (a file, a pipe, TERM=dumb) it prints a
 // plain line at most every ten seconds, and the summary:
 //
 //   train: 1M steps in 19m36s, 850/s, return 12.5
 //
-// Without a unit the count is only a share of the work, and neither it nor its rate is shown:
+// Without a unit the count is only a fraction of the work, and neither it nor its rate is shown:
 //
 //   solve  45% |█████████▍           | 12s elapsed  8.3s left  134 sweeps, gap 3.2e-04
 //
 // Control characters in the label and the note are shown escaped (plain_text.h).
 //
-// Any thread may call it. Advance costs an atomic addition and the reading of a coarse clock, some
-// ten nanoseconds, so it may stand in a loop of a million rounds per second.
+// Any thread may call it. Advance costs an atomic addition and a read of a coarse clock, some ten
+// nanoseconds, so it is fine in a loop of a million iterations per second.
 #ifndef STABLEAA_BASE_TERMINAL_PROGRESS_H_
 #define STABLEAA_BASE_TERMINAL_PROGRESS_H_
 
@@ -40,35 +40,35 @@ namespace stableaa {
 struct ProgressOptions {
   std::string label;
   std::string unit = "steps";  // empty: the count means nothing to people
-  std::uint64_t total = 0;     // 0: unknown; no percentage and no remaining time then
-  std::uint64_t start = 0;     // done before this began (a resumed run); not part of the rate
+  std::uint64_t total = 0;     // 0: unknown, so no percentage and no remaining time
+  std::uint64_t start = 0;     // done before this run (when resuming); not part of the rate
 
-  // Redraw without being called, by a thread of its own: for work that has no loop to call from.
+  // Redraws from its own thread, for work that has no loop to call from.
   bool by_itself = false;
 
   enum class Mode { kAuto, kTerminal, kPlain, kSilent };
   Mode mode = Mode::kAuto;  // kAuto asks isatty() and TERM
   std::FILE* stream = stderr;
 
-  // For tests. Columns: 0 asks the terminal before each redraw. Clock: seconds from any beginning.
+  // For tests. Columns: 0 asks the terminal before each redraw. Clock: seconds from any origin.
   int columns = 0;
   std::function<double()> clock = {};
 };
 
-// True if these make it a line that is redrawn in place.
+// True if these options give a line that is redrawn in place.
 bool IsOnTerminal(const ProgressOptions& options);
 
 class Progress {
  public:
   explicit Progress(ProgressOptions options);
-  // Without Finish (an exception, an early return) the line goes away and no summary is written.
+  // Without Finish (an exception, an early return) the line disappears and no summary is written.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void Advance(std::uint64_t count = 1);
   void Set(std::uint64_t done);
-  // A short text shown behind from the next redraw on, such as "gap 1e-3".
+  // A short text shown at the end of the line from the next redraw on, such as "gap 1e-3".
   void Note(std::string_view note);
   // Ends the display with the summary. Later calls do nothing.
   void Finish();
@@ -91,14 +91,14 @@ class Progress {
   std::atomic<std::uint64_t> done_;
   std::atomic<double> due_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::string note_;
   bool finished_ = false;
-  // The rate shown is the one since `older_`, ten to twenty seconds ago: it follows a change of
-  // pace without jumping at every redraw.
+  // The displayed rate is measured since `older_`, ten to twenty seconds ago: it follows a change
+  // of pace without jumping at every redraw.
   Mark begin_, older_, newer_;
 
-  std::condition_variable_any woken_;  // at the end, for redraws_
+  std::condition_variable_any woken_;  // by the end, for redraws_
   std::jthread redraws_;
 };
 

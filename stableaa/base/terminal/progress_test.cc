@@ -13,7 +13,7 @@ namespace stableaa::progress_test {
 
 using Mode = ProgressOptions::Mode;
 
-// A file in place of the terminal and a clock that stands until told otherwise.
+// A file in place of the terminal and a clock that only moves when told to.
 class ProgressTest : public testing::Test {
  protected:
   ~ProgressTest() override { std::fclose(stream_); }
@@ -38,7 +38,7 @@ class ProgressTest : public testing::Test {
     return text;
   }
 
-  // What stood on the live line last.
+  // The last text drawn on the live line.
   std::string LastDrawn() {
     const std::string text = Written();
     return text.substr(text.rfind("\x1b[K") + 3);
@@ -119,7 +119,7 @@ TEST_F(ProgressTest, ByItselfItIsRedrawnThoughNobodyCalls) {
   options.unit = "";
   options.by_itself = true;
   options.clock = {};
-  for (int milliseconds = 500; milliseconds <= 32'000; milliseconds *= 4) {  // if it is busy
+  for (int milliseconds = 500; milliseconds <= 32'000; milliseconds *= 4) {  // in case it is busy
     {
       const Progress progress(options);
       std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));

@@ -37,7 +37,7 @@ void CheckSize(const std::string& key, std::size_t bytes) {
                              kMaxTableBytes));
 }
 
-// Writes values, and refuses those that JSON does not have.
+// Writes values and refuses those that JSON cannot represent.
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(out) {}
@@ -95,7 +95,7 @@ class JsonWriter {
 TomlValue FromJson(const std::string& key, const Json& json);
 
 TomlValue::Table TableOf(const std::string& key, const Json& json) {
-  TomlValue::Table table;  // nlohmann has the members in order
+  TomlValue::Table table;  // nlohmann keeps the members sorted
   for (const auto& [member, value] : json.items()) {
     table.push_back({member, FromJson(MemberKey(key, member), value)});
   }
@@ -117,7 +117,7 @@ TomlValue FromJson(const std::string& key, const Json& json) {
   return {std::move(list)};
 }
 
-// How deep brackets outside of strings are nested; asked before anything recurses into them.
+// The nesting depth of brackets outside strings; checked before anything recurses into them.
 int DepthOf(std::string_view json) {
   int depth = 0, deepest = 0;
   bool in_string = false;

@@ -1,7 +1,7 @@
-// Free-form tables of a configuration: what a struct keeps as the text of a JSON object, and users
-// write as a table of TOML.
+// Free-form tables in a configuration, which a struct keeps as the text of a JSON object and users
+// write as a TOML table.
 //
-// Both know strings, whole numbers, reals, booleans, lists and tables, and those go back and forth
+// Both have strings, whole numbers, reals, booleans, lists and tables, which convert back and forth
 // unchanged. What only one of them has is refused: null, whole numbers beyond 64 bits, infinities
 // and nan, dates.
 #ifndef STABLEAA_BASE_TEXT_JSON_TABLE_H_
@@ -16,22 +16,22 @@
 
 namespace stableaa {
 
-// A file that nests deeper, or has more, is a mistake or an attack.
-// Depth: tables and lists around a value, the outermost included.
+// A file that exceeds these is a mistake or an attack. Depth counts the tables and lists around a
+// value, including the outermost.
 inline constexpr int kMaxTableDepth = 16;
 inline constexpr std::size_t kMaxTableBytes = 65536;  // of JSON
 
-// BadInput, naming `key` and what is in the way.
+// Throws BadInput that names `key` and the obstacle.
 std::string TableToJson(const std::string& key, const TomlValue::Table& table);
 TomlValue::Table TableFromJson(const std::string& key, std::string_view json);
 
-// BadInput, naming `key`, for what no table can hold.
+// Throws BadInput, naming `key`, for a value that no table can hold.
 void CheckTableValue(const std::string& key, const TomlValue& value);
 
 // An inline table, {names = ["a"], size = 5}.
 std::string TableToToml(const TomlValue::Table& table);
 
-// Gives the member at `path`, not empty, a value; tables on the way to it are made.
+// Sets the member at `path`, which must not be empty, creating tables along the way.
 void SetMember(TomlValue::Table& table, std::span<const std::string> path, TomlValue value);
 
 }  // namespace stableaa

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kMaxSlips = 3;
 constexpr std::size_t kMaxSuggestions = 3;
 
-// Restricted Damerau-Levenshtein distance, or kMaxSlips + 1 when the lengths alone say it is more.
+// Restricted Damerau-Levenshtein distance, or kMaxSlips + 1 if the lengths alone rule out less.
 std::size_t Slips(std::string_view a, std::string_view b) {
   const std::size_t difference = std::max(a.size(), b.size()) - std::min(a.size(), b.size());
   if (difference > kMaxSlips) return kMaxSlips + 1;

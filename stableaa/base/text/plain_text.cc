@@ -7,7 +7,7 @@
 namespace stableaa {
 namespace {
 
-// The code point of the well-formed character of `length` bytes that `text` starts with.
+// The code point of the well-formed character of `length` bytes at the start of `text`.
 unsigned CodePoint(std::string_view text, std::size_t length) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (length == 1) return byte(0);
@@ -24,7 +24,7 @@ bool IsControlCode(unsigned code) {
          within(0x2028, 0x202E) || within(0x2066, 0x2069);
 }
 
-// The character that `text` starts with, as PlainText shows it; takes it off.
+// Removes the first character of `text` and returns it as PlainText shows it.
 std::string TakeShown(std::string_view& text) {
   const std::size_t length = Utf8Length(text);
   const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));

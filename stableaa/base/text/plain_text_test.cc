@@ -30,7 +30,7 @@ TEST(PlainText, EscapesAllThatTurnsTheDirection) {
   EXPECT_EQ(PlainText("\u2066\u2067\u2068\u2069"), "\\u2066\\u2067\\u2068\\u2069");
 }
 
-// 0x9b alone commands a terminal that is not set to UTF-8.
+// 0x9b alone is a control code on a terminal that is not set to UTF-8.
 TEST(PlainText, ShowsBrokenUtf8AsQuestionMarks) {
   EXPECT_EQ(PlainText("a\xff\x9b"
                       "b\xc3"),

@@ -11,11 +11,11 @@
 namespace stableaa {
 namespace {
 
-constexpr std::size_t kMostDigits = 20;  // of 2^64 - 1
+constexpr std::size_t kMostDigits = 20;  // as in 2^64 - 1
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes "1_000" off the front of `text` and returns "1000"; empty if there is none such.
+// Removes "1_000" from the front of `text` and returns "1000"; empty if there are no digits.
 std::string TakeDigits(std::string_view& text) {
   std::string digits;
   std::size_t i = 0;
@@ -40,7 +40,7 @@ bool Take(std::string_view& text, char expected) {
 
 bool TakeMinus(std::string_view& text) { return !Take(text, '+') && Take(text, '-'); }
 
-// ±digits × 10^exponent, as it is written.
+// ±digits × 10^exponent, as written.
 struct Decimal {
   bool negative = false;
   std::string digits;
@@ -77,7 +77,7 @@ std::optional<Decimal> ReadDecimal(std::string_view text) {
   return text.empty() ? std::optional(std::move(number)) : std::nullopt;
 }
 
-// Its magnitude, if it is whole and fits.
+// The magnitude, if it is whole and fits.
 std::optional<std::uint64_t> Magnitude(const Decimal& number) {
   const std::size_t first = number.digits.find_first_not_of('0');
   if (first == std::string::npos) return 0;

@@ -9,12 +9,12 @@
 
 namespace stableaa {
 
-// Unsigned only if it does not fit std::int64_t.
+// Unsigned only if the number does not fit std::int64_t.
 using WholeNumber = std::variant<std::int64_t, std::uint64_t>;
 
-// 100000, 100_000, +7, 1e5 and 2.5e3, by TOML's rules: an underscore stands between two digits.
-// Every digit counts, so that seeds beyond 2^53 stay what they are. Nothing for other text, for
-// what is not whole (1.5, 1e-3) and for what neither type holds (1e30).
+// 100000, 100_000, +7, 1e5 and 2.5e3, by TOML's rules: an underscore must be between two digits.
+// Every digit counts, so seeds beyond 2^53 are exact. Nothing for other text, for numbers that are
+// not whole (1.5, 1e-3) and for those that fit neither type (1e30).
 std::optional<WholeNumber> ReadWholeNumber(std::string_view text);
 
 }  // namespace stableaa

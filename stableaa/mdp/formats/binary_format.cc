@@ -24,7 +24,7 @@ constexpr std::array<char, 8> kMagic = {'\x89', 'S', 'A', 'A', 'M', 'D', 'P', '\
 constexpr std::uint32_t kVersion = 1;
 constexpr double kNoDiscount = -1;
 
-// The first 64 bytes, as the header file lays them out.
+// The first 64 bytes, laid out as binary_format.h describes.
 struct Header {
   std::array<char, 8> magic = kMagic;
   std::uint32_t version = kVersion;
@@ -54,7 +54,7 @@ constexpr std::uint64_t RoundUp(std::uint64_t bytes) {
   return (bytes + kChecksumBlockBytes - 1) / kChecksumBlockBytes * kChecksumBlockBytes;
 }
 
-// Where the arrays lie. REQUIRES: counts below 2^56, so that nothing overflows.
+// Positions of the arrays. REQUIRES: counts below 2^56, so that nothing overflows.
 struct Layout {
   explicit Layout(const Header& header) {
     rows_at = state_rows_at + RoundUp(8 * (header.states + 1));
@@ -92,7 +92,7 @@ Header ParseHeader(std::span<const std::byte> bytes, const std::string& name) {
 
 void CheckHeader(const Header& header, const std::string& name) {
   if (header.header_checksum != HeaderChecksum(header)) {
-    // A version to come may have another header.
+    // A future version may have a different header.
     const bool newer = header.version > kVersion;
     throw BadInput(newer ? fmt::format("{}: header: its version is {}; this program reads version "
                                        "{}, or the file is damaged",
@@ -113,7 +113,7 @@ void CheckHeader(const Header& header, const std::string& name) {
 }
 
 Layout CheckLength(const Header& header, std::uint64_t found, const std::string& name) {
-  // Each is the length of an array of at least 4 bytes per element.
+  // Each is the length of an array with at least 4 bytes per element.
   const std::uint64_t most = std::max({header.states, header.rows, header.transitions});
   if (most > found || most > std::numeric_limits<std::uint64_t>::max() >> 8) {
     throw BadInput(
@@ -155,7 +155,7 @@ ModelArrays ArraysIn(std::span<const std::byte> bytes, const Header& header, con
 
 // Writer.
 
-// Calls `write` with all that follows the header, in the order of the file, in whole blocks.
+// Calls `write` with everything after the header, in file order, in whole blocks.
 template <typename Write>
 void ForEachPiece(const ModelArrays& arrays, const Write& write) {
   const auto array = [&](auto values) {

@@ -1,7 +1,7 @@
-// stableaa's own model file: a model's arrays as they lie in memory, used where they lie in the
-// file. A gigabyte opens in a fraction of a second: what is read is read to check it.
+// stableaa's own model file: a model's arrays as they are in memory, used directly from the file. A
+// gigabyte opens in a fraction of a second: the data is read only to check it.
 //
-// On disk, all numbers little-endian (machines of the other order can neither read nor write it):
+// On disk, all numbers little-endian (big-endian machines can neither read nor write it):
 //
 //   offset  bytes
 //        0      8  89 53 41 41 4D 44 50 0A ("\x89SAAMDP\n": no text begins so)
@@ -19,15 +19,14 @@
 //                  probabilities of transitions, f64[T]       Model::probabilities
 //                  next states of transitions, u32[T] or u64[T]
 //
-// Each array begins at a multiple of 64 bytes; zeros fill the gaps, the one at the end included, so
-// that the length of the file follows from S, R, T and w. Equal models give equal files. A layout
-// that differs gets the next version; version 1 stays readable.
+// Each array begins at a multiple of 64 bytes; zeros fill the gaps, including the one at the end,
+// so the length of the file follows from S, R, T and w. Equal models give equal files. A different
+// layout gets the next version; version 1 stays readable.
 //
-// Reading maps the file, checks the header, the length, the checksum and that the arrays are
-// canonical (model.h). Whatever is damaged is a BadInput that says which part: every file with a
-// single changed word, and any truncated or extended one, is found out. The file must not be
-// written to while the model is in use (base/mapped_file.h); WriteBinaryModel replaces it, which is
-// safe.
+// Reading maps the file and checks the header, the length, the checksum and that the arrays are
+// canonical (model.h). Damage is a BadInput that says which part is affected: any single changed
+// word, truncation or extension is detected. The file must not be written to while the model is in
+// use (base/mapped_file.h); WriteBinaryModel replaces it, which is safe.
 #ifndef STABLEAA_MDP_FORMATS_BINARY_FORMAT_H_
 #define STABLEAA_MDP_FORMATS_BINARY_FORMAT_H_
 
@@ -43,17 +42,17 @@
 
 namespace stableaa {
 
-// True for bytes that begin as such a file does.
+// True if the bytes start like such a file.
 bool HasBinaryModelMagic(std::span<const std::byte> bytes);
 
 LoadedModel ReadBinaryModel(const std::filesystem::path& path, int threads);
 
 // The model uses `bytes` in place. REQUIRES: they start at a multiple of 8 and live as long as
-// `owner`. `name` is what messages call them.
+// `owner`. Messages call them `name`.
 LoadedModel ParseBinaryModel(std::span<const std::byte> bytes, const std::string& name,
                              std::shared_ptr<const void> owner, int threads);
 
-// Holds all of a model: returns an empty list.
+// The format holds everything in a model, so this returns an empty list.
 std::vector<std::string> WriteBinaryModel(const Model& model, const std::filesystem::path& path);
 
 }  // namespace stableaa

@@ -17,7 +17,7 @@
 
 namespace stableaa::binary_format_test {
 
-// A file's bytes, aligned as in memory, with its parts at the offsets that the header file names.
+// A file's bytes, aligned as in memory, with its parts at the offsets that binary_format.h gives.
 class Image {
  public:
   explicit Image(const std::string& bytes) : words_((bytes.size() + 7) / 8), size_(bytes.size()) {
@@ -37,7 +37,7 @@ class Image {
     std::memcpy(reinterpret_cast<char*>(words_.data()) + offset, &value, sizeof value);
   }
 
-  // Makes the checksums fit what was put, as someone would who means harm.
+  // Makes the checksums match the contents, as an attacker would.
   void Seal() {
     Put<std::uint64_t>(48, ChecksumOf(bytes().subspan(64), 1));
     Put<std::uint64_t>(56, 0);
@@ -92,7 +92,7 @@ TEST_F(BinaryFormatTest, WideNextStatesStayWide) {
   EXPECT_TRUE(ReadBinaryModel(directory_ / "m.bin", 1).model == model);
 }
 
-// The layout of the header file, number by number.
+// The layout in binary_format.h, number by number.
 TEST_F(BinaryFormatTest, EveryPartLiesWhereTheManualSays) {
   const std::string bytes = BytesOf(SmallModel());
   EXPECT_EQ(bytes.substr(0, 8), "\x89SAAMDP\n");
@@ -131,7 +131,7 @@ TEST_F(BinaryFormatTest, TheModelUsesTheFileInPlaceAndOutlivesIt) {
   WriteBinaryModel(model, directory_ / "m.bin");
   const Model loaded = ReadBinaryModel(directory_ / "m.bin", 1).model;
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(loaded.rewards().data()) % 64, 0u);
-  // Replacing and removing the file leaves the mapping.
+  // Replacing and removing the file does not affect the mapping.
   WriteBinaryModel(SmallModel(), directory_ / "m.bin");
   std::filesystem::remove(directory_ / "m.bin");
   EXPECT_TRUE(loaded == model);
@@ -217,7 +217,7 @@ TEST_F(BinaryFormatTest, HostileHeadersAreRefusedWithoutReservingMemory) {
   EXPECT_NE(with(40, std::numeric_limits<double>::quiet_NaN()), "");
 }
 
-// With checksums that fit, what is no model is still none.
+// Matching checksums do not make invalid arrays a model.
 TEST_F(BinaryFormatTest, ArraysThatAreNotCanonicalAreRefused) {
   const std::string bytes = BytesOf(SmallModel());
   const auto with = [&]<typename T>(std::size_t at, T value) {
@@ -226,7 +226,7 @@ TEST_F(BinaryFormatTest, ArraysThatAreNotCanonicalAreRefused) {
     image.Seal();
     return image.Error();
   };
-  EXPECT_EQ(with(64, std::uint64_t{0}), "");  // as it was
+  EXPECT_EQ(with(64, std::uint64_t{0}), "");  // unchanged
   EXPECT_NE(with(72, std::uint64_t{0}), "");
   EXPECT_NE(with(72, std::uint64_t{1} << 60), "");
   EXPECT_NE(with(136, std::uint64_t{4}), "");

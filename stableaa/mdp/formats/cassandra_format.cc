@@ -24,7 +24,7 @@ namespace {
 
 constexpr double kSumTolerance = 1e-9;
 
-// States, actions or observations: how many, and their names if they have any.
+// States, actions or observations: how many, and their names if any.
 struct Domain {
   const char* article_and_noun;  // "a state"
   const char* keyword;           // "states"
@@ -32,7 +32,7 @@ struct Domain {
   std::map<std::string, std::uint64_t, std::less<>> names = {};
 };
 
-// Where a run begins, for `reset`: `elsewhere` in every state but those listed.
+// Where a run begins, for `reset`: `elsewhere` in every state except those listed.
 struct Start {
   double elsewhere = 0;
   DistributionTable::Row listed;
@@ -55,7 +55,7 @@ class CassandraReader {
   // False at the end of the text.
   bool Skip() {
     in_.SkipBlanks();
-    // Line ends and the sign of comments come before all that words and numbers begin with.
+    // Line ends and the comment sign sort before every character that starts a word or number.
     return in_.Peek() > '#' || in_.SkipToContent("#");
   }
 
@@ -70,7 +70,7 @@ class CassandraReader {
     if (!Accept(':')) throw in_.Wrong("':'");
   }
 
-  // What reaches to a blank, a colon, an asterisk or a comment; empty if nothing does.
+  // The text up to a blank, colon, asterisk or comment; may be empty.
   std::string_view Word() {
     Skip();
     const std::size_t begin = in_.offset();
@@ -107,7 +107,7 @@ class CassandraReader {
     return in_.Number("a reward");
   }
 
-  // One of a domain, by number or name.
+  // An element of a domain, by number or name.
   std::uint64_t Element(const Domain& domain) {
     Skip();
     const std::size_t begin = in_.offset();
@@ -127,7 +127,7 @@ class CassandraReader {
 
   std::uint64_t ElementOrAny(const Domain& domain) { return Accept('*') ? kAny : Element(domain); }
 
-  // True before the keyword of another statement, or at the end: where a list of names ends.
+  // True before another statement's keyword or at the end, which ends a list of names.
   bool AtStatement() {
     if (!Skip()) return true;
     const std::size_t begin = in_.offset();
@@ -206,7 +206,7 @@ class CassandraReader {
     if (domain.size == 0) throw in_.Wrong("a number or names");
   }
 
-  // Makes the tables, once the preamble is known.
+  // Creates the tables once the preamble is known.
   void Prepare(const char* before) {
     if (transitions_) return;
     if (states_.size == 0 || actions_.size == 0) {
@@ -244,7 +244,7 @@ class CassandraReader {
     start_ = std::move(start);
   }
 
-  // `start include: a b` or `start exclude: a b`: the same probability for these or the others.
+  // `start include: a b` or `start exclude: a b`: equal probability for these, or for all others.
   void ReadStartList(Start& start, bool include) {
     std::map<std::uint64_t, double> listed;
     while (!AtStatement()) listed.emplace(Element(states_), 0.0);
@@ -294,7 +294,7 @@ class CassandraReader {
     ReadDistributions(*observation_table_, observations_, begin);
   }
 
-  // Behind T or O. Rows and matrices are zeros everywhere, then what differs.
+  // After T or O. Rows and matrices set zeros everywhere, then the entries that differ.
   void ReadDistributions(DistributionTable& table, const Domain& columns, std::size_t begin) {
     ExpectColon();
     const std::uint64_t action = ElementOrAny(actions_);
@@ -388,7 +388,7 @@ class CassandraReader {
     rewards_->Set(action, state, next, observation, Reward(), begin);
   }
 
-  // By next state, of an MDP.
+  // Rewards by next state, for an MDP.
   void ReadRewardRow(std::uint64_t action, std::uint64_t state) {
     for (std::uint64_t next = 0; next < states_.size; ++next) {
       Skip();
@@ -446,7 +446,7 @@ class CassandraReader {
                                 in_.name(), limit_)};
   }
 
-  // Refuses what is too large before any of it is made.
+  // Refuses a model that is too large before making any of it.
   void CheckSize() {
     if (!transitions_->unfolds()) return;
     ExpansionBudget budget = TransitionBudget();
@@ -467,7 +467,7 @@ class CassandraReader {
     return mean.Take();
   }
 
-  // The mean over what is observed in `next`.
+  // The mean over the observations in `next`.
   double RewardOfObservations(std::uint64_t action, std::uint64_t next) {
     const auto found = observation_table_->Find(action, next, observation_budget_, observed_);
     double sum = 0;
@@ -517,8 +517,8 @@ class CassandraReader {
   DistributionTable::Row observed_;
 };
 
-// A number that pomdp-solve's scanner takes: with digits on both sides of the point if it has an
-// exponent.
+// A number that pomdp-solve's scanner accepts: if it has an exponent, it needs digits on both sides
+// of the point.
 std::string Spelled(double value) {
   std::string text = fmt::format("{}", value);
   const std::size_t e = text.find('e');

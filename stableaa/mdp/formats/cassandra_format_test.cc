@@ -38,8 +38,8 @@ using Dense = std::vector<double>;
 
 // Known files.
 
-// Listening leaves the tiger where it is, opening a door puts it behind either: the format's best
-// known example.
+// Listening leaves the tiger where it is, opening a door puts it behind either one: the best-known
+// example of the format.
 constexpr const char* kTiger = R"(# the tiger
 discount: 0.95
 values: reward
@@ -176,7 +176,7 @@ R: 0 : 1
       ErrorIn(Replaced(text, "0.0 0.2 0.8", "0.0 0.25 0.5")),
       "m.mdp:10: the observation probabilities (O) of action 0 into state 1 sum to 0.75 instead "
       "of 1, but rewards depend on them");
-  // Without rewards that need them, nobody asks what they sum to.
+  // Their sum does not matter unless rewards need them.
   EXPECT_EQ(RewardOf(Parse("states: 2 actions: 1 observations: 2 T: 0 identity O: 0 : 0 : 1 0.5 "
                            "R: * : * : * : * 2"),
                      1, 0),
@@ -231,7 +231,7 @@ class Dense4 {
 
 constexpr std::size_t kStar = static_cast<std::size_t>(-1);
 
-// Writes random statements and does what they say at once.
+// Writes random statements and applies them immediately.
 class RandomFile {
  public:
   explicit RandomFile(std::uint64_t seed)
@@ -288,7 +288,7 @@ class RandomFile {
     return text + "\n";
   }
 
-  // Sums to 1 exactly: eighths.
+  // Sums to exactly 1: eighths.
   std::vector<double> RandomRow(std::size_t columns) {
     std::vector<double> row(columns);
     for (int i = 0; i < 8; ++i) row[Below(columns)] += 0.125;
@@ -304,7 +304,7 @@ class RandomFile {
     }
   }
 
-  // A statement after which the rows meant are distributions.
+  // A statement that leaves the affected rows as distributions.
   void AddDistribution(char kind, std::size_t a, std::size_t s, std::size_t columns,
                        Dense4& table) {
     const std::vector<double> uniform(columns, 1.0 / static_cast<double>(columns));
@@ -372,7 +372,7 @@ class RandomFile {
     const std::size_t s = Pick(states_);
     const std::size_t n = Pick(states_);
     const std::string start = fmt::format("R: {} : {}", Name(a), Name(s));
-    // For each of the rest of the fields, in order.
+    // For each combination of the remaining fields, in order.
     const auto row = [&](std::size_t state, std::size_t next, bool by_observation) {
       std::vector<double> numbers;
       for (std::size_t i = 0; i < (by_observation ? columns_ : states_); ++i) {
@@ -539,7 +539,7 @@ TEST(CassandraFormat, WildcardsAreNotUnfoldedBeforeTheyAreNeeded) {
   EXPECT_EQ(model.column(2 * 99999), 99999u);
   EXPECT_EQ(model.column(2 * 99999 + 1), 7u);
   EXPECT_EQ(RewardOf(model, 5, 0), 2);
-  EXPECT_LT(watch.Seconds(), 60);  // unfolded, it would have 10^10 transitions
+  EXPECT_LT(watch.Seconds(), 60);  // expanded, it would have 10^10 transitions
 }
 
 TEST(CassandraFormat, WhatUnfoldsToTooMuchIsRefusedAtOnce) {
@@ -560,7 +560,7 @@ TEST(CassandraFormat, WhatUnfoldsToTooMuchIsRefusedAtOnce) {
   EXPECT_LT(watch.Seconds(), 60);
 }
 
-// Wildcards that name many columns, over many states, again and again.
+// Wildcards that name many columns, over many states, repeatedly.
 TEST(CassandraFormat, RepeatedWildcardsDoNotTakeForEver) {
   std::string text = "states: 20000\nactions: 1\n";
   for (int i = 0; i < 20000; ++i) text += fmt::format("T: * : * : {} 0\n", i % 50);

@@ -19,7 +19,7 @@ std::span<const Statement> OfGroup(const std::vector<Statement>& list, std::uint
                              : false;
   const auto first = from_hint ? list.begin() + static_cast<std::ptrdiff_t>(hint)
                                : std::lower_bound(list.begin(), list.end(), group, before);
-  // Groups are short, but for those of wildcards.
+  // Groups are short, except those of wildcards.
   auto last = first;
   for (int i = 0; i < 8 && last != list.end() && last->group == group; ++i) ++last;
   if (last != list.end() && last->group == group) {
@@ -36,7 +36,7 @@ void SortUnlessSorted(List& list, const Before& before) {
   }
 }
 
-// The statements that concern an action and a state, with wildcards and without.
+// The statements about an action and a state, with and without wildcards.
 std::array<StatementScope, kScopeKinds> ScopesOf(std::uint64_t action, std::uint64_t state,
                                                  std::uint64_t actions) {
   return {StatementScope::Of(action, state, actions), StatementScope::Of(action, kAny, actions),
@@ -156,7 +156,7 @@ void DistributionTable::Unfold(const WholeRow& base, std::uint64_t state) {
   }
 }
 
-// For each column the probability with the largest offset; zeros are left out.
+// Keeps each column's probability with the largest offset and drops zeros.
 void DistributionTable::TakeLatest(Row& row) {
   SortUnlessSorted(overrides_, [](const Override& a, const Override& b) {
     return std::tie(a.column, a.offset) < std::tie(b.column, b.offset);
@@ -199,8 +199,8 @@ void RewardTable::Select(std::uint64_t action, std::uint64_t state) {
 double RewardTable::Reward(std::uint64_t next, std::uint64_t observation) const {
   const Entry* latest = nullptr;
   const auto look = [&](std::span<const Entry> entries, std::uint64_t n, std::uint64_t o) {
-    if (entries.front().next > n) return;  // most often: one reward for every next state
-    // The last of the equal ones is the latest of them.
+    if (entries.front().next > n) return;  // most common: one reward for every next state
+    // The last of the equal ones is the latest.
     const auto behind = std::upper_bound(entries.begin(), entries.end(), std::tie(n, o),
                                          [](const auto& key, const Entry& entry) {
                                            return key < std::tie(entry.next, entry.observation);

@@ -1,10 +1,10 @@
-// What the T:, O: and R: statements of Cassandra's format say, kept as sparse as they are written.
+// The T:, O: and R: statements of Cassandra's format, kept as sparse as they are written.
 //
-// A statement may hold for all actions, states or next states at once (*), and later statements
-// override earlier ones. So both tables keep statements, not matrices, each with its offset in the
-// text as its time, and answer for one row after the other. Statements are sorted by which of
-// action and state they name (four classes) and within a class by what they name; those that
-// concern a row are four short ranges.
+// A statement may apply to all actions, states or next states at once (*), and later statements
+// override earlier ones. So both tables keep statements rather than matrices, each with its offset
+// in the text as its time, and answer row by row. Statements are sorted by which of action and
+// state they name (four classes), and within a class by what they name, so those about one row are
+// four short ranges.
 #ifndef STABLEAA_MDP_FORMATS_CASSANDRA_TABLES_H_
 #define STABLEAA_MDP_FORMATS_CASSANDRA_TABLES_H_
 
@@ -23,11 +23,11 @@ namespace stableaa {
 // The wildcard, in place of an action, a state or an observation.
 inline constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 
-// How much a short text may unfold to: `T: * uniform` with a hundred thousand states would be 10^10
+// How far a short text may expand: `T: * uniform` with a hundred thousand states would be 10^10
 // transitions for each action.
 class ExpansionBudget {
  public:
-  // `excess` is the message of the BadInput thrown when it is used up.
+  // `excess` is the message of the BadInput thrown when the budget is used up.
   ExpansionBudget(std::uint64_t limit, std::string excess)
       : left_(limit), excess_(std::move(excess)) {}
 
@@ -38,7 +38,7 @@ class ExpansionBudget {
   std::string excess_;
 };
 
-// Which of action and state a statement names, and which ones: a key that groups statements.
+// Which of action and state a statement names, and their values: a key that groups statements.
 struct StatementScope {
   std::size_t kind;     // 0: both, 1: the action, 2: the state, 3: neither
   std::uint64_t group;  // within the kind
@@ -56,27 +56,28 @@ class DistributionTable {
   DistributionTable(std::uint64_t actions, std::uint64_t columns)
       : actions_(actions), columns_(columns) {}
 
-  // Statements, at ascending offsets. Action and state may be kAny, the column not. SetAll is for
-  // every column of the row, SetIdentity for 1 at the column of the state's number and 0 elsewhere.
+  // Statements, at ascending offsets. Action and state may be kAny, the column may not. SetAll sets
+  // every column of the row; SetIdentity sets 1 at the column with the state's number and 0
+  // elsewhere.
   void Set(std::uint64_t action, std::uint64_t state, std::uint64_t column, double probability,
            std::size_t offset);
   void SetAll(std::uint64_t action, std::uint64_t state, double probability, std::size_t offset);
   void SetIdentity(std::uint64_t action, std::uint64_t state, std::size_t offset);
 
-  // Makes room for as many statements that name action, state and column; and how many there are.
+  // For statements that name action, state and column: reserves room, and counts them.
   void Reserve(std::size_t entries) { kinds_[0].entries.reserve(entries); }
   std::size_t entries() const { return kinds_[0].entries.size(); }
 
   // After the last statement, before the first Find.
   void Sort();
 
-  // An upper bound of what Find will spend on the row, without unfolding it.
+  // An upper bound on what Find will spend on the row, without expanding it.
   std::uint64_t Cost(std::uint64_t action, std::uint64_t state);
   // False if rows cost no more than the statements that name them.
   bool unfolds() const { return unfolds_; }
 
   // The row of an action and a state, and the offset of the last statement about it; nothing if
-  // there is none. Fast for rows in ascending order of state, then action.
+  // there is none. Fast if rows are requested in ascending order of state, then action.
   std::optional<std::size_t> Find(std::uint64_t action, std::uint64_t state,
                                   ExpansionBudget& budget, Row& row);
 
@@ -106,7 +107,7 @@ class DistributionTable {
     double probability;
   };
 
-  // All that concerns a row: the last statement about the whole of it, and what came after.
+  // The last statement about the whole of a row, and everything after it.
   struct Statements {
     std::optional<WholeRow> base;
     std::array<std::span<const Entry>, kScopeKinds> entries;
@@ -121,25 +122,25 @@ class DistributionTable {
   std::uint64_t columns_;
   std::array<Kind, kScopeKinds> kinds_;
   bool unfolds_ = false;
-  std::vector<Override> overrides_;  // of the row being found
+  std::vector<Override> overrides_;  // for the row being found
 };
 
-// Rewards by action, state, next state and observation; 0 where no statement says otherwise.
+// Rewards by action, state, next state and observation; 0 unless a statement says otherwise.
 class RewardTable {
  public:
   explicit RewardTable(std::uint64_t actions) : actions_(actions) {}
 
-  // Each of the four may be kAny. At ascending offsets.
+  // Each of the four may be kAny. Offsets must ascend.
   void Set(std::uint64_t action, std::uint64_t state, std::uint64_t next, std::uint64_t observation,
            double reward, std::size_t offset);
 
   // After the last statement, before the first Select.
   void Sort();
 
-  // True if some statement names an observation: otherwise Reward is asked with kAny.
+  // True if some statement names an observation; otherwise pass kAny to Reward.
   bool by_observation() const { return by_observation_; }
 
-  // The row that Reward answers for. Fast in ascending order of state, then action.
+  // Selects the row for Reward. Fast in ascending order of state, then action.
   void Select(std::uint64_t action, std::uint64_t state);
   double Reward(std::uint64_t next, std::uint64_t observation) const;
 

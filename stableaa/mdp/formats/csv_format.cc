@@ -59,7 +59,8 @@ bool ReadLine(TextScanner& in, Line& line) {
   return true;
 }
 
-// Builds the model of lines ordered by state and action; next_line(Line&) is false after the last.
+// Builds the model from lines ordered by state and action; next_line(Line&) is false after the
+// last.
 template <typename NextLine>
 Model Build(const TextScanner& in, NextLine next_line) {
   std::size_t row_offset = 0;
@@ -104,9 +105,9 @@ Model ParseInOrder(std::string_view text, const std::string& name) {
   return Build(in, [&](Line& line) { return ReadLine(in, line); });
 }
 
-// The number of lines of each state. Throws unless each state up to the largest has one.
+// The number of lines per state. Throws unless every state up to the largest has one.
 std::vector<std::size_t> CountLines(std::span<const Line> lines, const TextScanner& in) {
-  // With no state missing there are at most as many states as lines.
+  // If no state is missing, there are at most as many states as lines.
   std::vector<std::size_t> counts(lines.size());
   for (const Line& line : lines) {
     if (line.state < counts.size()) ++counts[line.state];
@@ -135,9 +136,9 @@ void CheckNextStates(std::span<const Line> lines, std::uint64_t states, const Te
   }
 }
 
-// The lines' numbers, by state, action and place in the file.
+// The line numbers, sorted by state, action and position in the file.
 std::vector<std::size_t> Order(std::span<const Line> lines, std::span<const std::size_t> counts) {
-  std::vector<std::size_t> places(counts.size());  // in `order`, of the state's next line
+  std::vector<std::size_t> places(counts.size());  // in `order`, for the state's next line
   for (std::size_t s = 1; s < counts.size(); ++s) places[s] = places[s - 1] + counts[s - 1];
   std::vector<std::size_t> order(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) order[places[lines[i].state]++] = i;
@@ -170,9 +171,8 @@ Model ParseInAnyOrder(std::string_view text, const std::string& name) {
 
 }  // namespace
 
-// Most files are in order. What is wrong with one that seems to be (a row that does not sum to 1)
-// may be mended by a later line, so it is for the second reading to say what is wrong with the
-// file.
+// Most files are in order. An error in one that seems to be (a row that does not sum to 1) may be
+// fixed by a later line, so only the second reading reports errors.
 LoadedModel ParseCsvModel(std::string_view text, const std::string& name) {
   try {
     return {ParseInOrder(text, name), {}};

@@ -1,4 +1,4 @@
-// Models as CSV: a line for each transition.
+// Models as CSV: one line per transition.
 //
 //   s,a,next,p,r
 //   0,0,1,0.5,2
@@ -12,13 +12,13 @@
 // r            the transition's reward. The row has the expected reward Σ p·r / Σ p; if all r of a
 //              row are equal, exactly that.
 //
-// Lines may come in any order; ordered by s, then a, they are read in one pass without a copy
-// (otherwise all lines are held in memory, 48 bytes each). Repeated transitions are summed. Blank
+// Lines may come in any order. Sorted by s, then a, they are read in one pass without a copy;
+// otherwise all lines are held in memory, 48 bytes each. Repeated transitions are summed. Blank
 // lines and lines that start with # are skipped, blanks around values are allowed, and the names in
-// the header may be in capitals.
+// the header may be upper case.
 //
-// Written in order, with the row's reward as r of each of its transitions: reading gives the same
-// model to the last bit. The format has no place for the discount.
+// Lines are written in order, each with its row's reward as r: reading gives the same model to the
+// last bit. The format cannot hold the discount.
 #ifndef STABLEAA_MDP_FORMATS_CSV_FORMAT_H_
 #define STABLEAA_MDP_FORMATS_CSV_FORMAT_H_
 
@@ -37,7 +37,7 @@ LoadedModel ReadCsvModel(const std::filesystem::path& path);
 // Returns what the format cannot hold.
 std::vector<std::string> WriteCsvModel(const Model& model, const std::filesystem::path& path);
 
-// `name` stands in messages.
+// `name` is used in messages.
 LoadedModel ParseCsvModel(std::string_view text, const std::string& name);
 
 }  // namespace stableaa

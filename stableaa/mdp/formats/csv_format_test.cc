@@ -25,12 +25,12 @@ Model Parse(std::string_view text) { return ParseCsvModel(text, "m.csv").model; 
 std::string ErrorIn(std::string_view text) {
   return BadInputOf([&] { Parse(text); });
 }
-// Behind the header, which is line 1.
+// The lines go after the header, which is line 1.
 std::string ErrorInLines(std::string_view lines) {
   return ErrorIn(fmt::format("s,a,next,p,r\n{}", lines));
 }
 
-// The lines behind the header, shuffled.
+// Shuffles the lines after the header.
 std::string Shuffled(const std::string& text, std::uint64_t seed) {
   std::vector<std::string> lines;
   std::size_t at = 0;
@@ -84,7 +84,7 @@ TEST(CsvFormat, LinesMayComeInAnyOrder) {
 TEST(CsvFormat, AnExpectedRewardIsTheMeanOfTheTransitions) {
   const Model model = Parse("s,a,next,p,r\n0,0,0,0.25,4\n0,0,1,0.75,8\n1,0,1,1,0\n");
   EXPECT_EQ(model.rewards()[0], 7);
-  // A transition that cannot happen has no share.
+  // An impossible transition does not count.
   EXPECT_EQ(Parse("s,a,next,p,r\n0,0,0,1,0.1\n0,0,0,0,1e300\n").rewards()[0], .1);
 }
 
@@ -141,7 +141,7 @@ TEST(CsvFormat, EveryBadValueIsNamedWithItsLine) {
 TEST(CsvFormat, ARowThatDoesNotSumToOneIsNamedWithItsFirstLine) {
   EXPECT_EQ(ErrorInLines("0,0,0,1,0\n0,1,0,0.5,0\n0,1,0,0.25,0\n"),
             "m.csv:3: state 0, action 1: the probabilities sum to 0.75 instead of 1");
-  // In any order of lines.
+  // For any order of lines.
   EXPECT_EQ(ErrorInLines("1,0,0,1,0\n0,1,0,0.5,0\n0,0,0,1,0\n\n0,1,0,0.25,0\n"),
             "m.csv:3: state 0, action 1: the probabilities sum to 0.75 instead of 1");
 }
@@ -188,7 +188,7 @@ TEST(CsvFormat, EveryTruncationIsAModelOrAnError) {
   for (std::size_t size = 0; size < kSmall.size(); ++size) {
     const std::string_view part = kSmall.substr(0, size);
     if (!Parses([&] { Parse(part); })) continue;
-    // Only what ends behind a whole value can pass for a file: CSV has no count of lines.
+    // Only a text that ends after a whole value can pass for a file: CSV has no line count.
     EXPECT_TRUE(part.ends_with("1,0.25") || part.ends_with("-3") || part.ends_with('\n') ||
                 part.ends_with("0.2") || part.ends_with("0.") || part.ends_with("1,0"))
         << part;

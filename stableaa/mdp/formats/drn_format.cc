@@ -64,7 +64,7 @@ class HeaderParser {
  public:
   explicit HeaderParser(TextScanner& in) : in_(in) {}
 
-  // Reads up to @model, its line included.
+  // Reads up to and including the @model line.
   DrnHeader Parse() {
     while (true) {
       if (!in_.SkipToContent(kDrnComment)) throw in_.Wrong("a section such as '@model'");
@@ -136,12 +136,12 @@ class HeaderParser {
     }
   }
 
-  // The rest of this line, which Fault names.
+  // The rest of this line, which Fault refers to.
   std::string_view RestOfLine() {
     line_ = in_.offset();
     return in_.RestOfLine();
   }
-  // The line after this one, which Fault names.
+  // The next line, which Fault refers to.
   std::string_view SectionLine() {
     in_.Word();
     in_.ExpectLineEnd();
@@ -268,7 +268,7 @@ class DrnParser {
     ++actions_;
   }
 
-  // The reward by the first reward model; 0 if there are none.
+  // The reward in the first reward model; 0 if there are none.
   double ReadRewards() {
     if (!in_.Accept('[')) return 0;
     rewards_seen_ = true;
@@ -335,7 +335,7 @@ class DrnParser {
   bool row_begun_ = false;
   double row_reward_ = 0;
   double state_reward_ = 0;
-  std::uint64_t actions_ = 0;  // of the current state, ended
+  std::uint64_t actions_ = 0;  // completed actions of the current state
 
   bool rewards_seen_ = false;
   std::size_t most_rewards_ = 0;

@@ -29,13 +29,13 @@
 //   @reward_models  a line with names; optional
 //   @nr_states, @nr_choices   a line with the number of states, and of actions of all (optional)
 //
-// States come in order and without a gap. A row's reward is the state's plus the action's, of the
-// first reward model; others, labels and action names are `dropped`. Probabilities and rewards may
-// be quotients (1/3). Observations ({0}) and exit rates (!1) belong to other types, which are
-// errors.
+// States come in order, without gaps. A row's reward is the state's plus the action's, in the first
+// reward model; other reward models, labels and action names are `dropped`. Probabilities and
+// rewards may be quotients (1/3). Observations ({0}) and exit rates (!1) belong to other types,
+// which are errors.
 //
-// Written: MDP, actions named by their numbers with the row's reward, state 0 as `init`. Reading it
-// gives the same model to the last bit. The format has no place for the discount.
+// Written as an MDP: actions are named by their numbers and have the row's reward, and state 0 is
+// `init`. Reading it gives the same model to the last bit. The format cannot hold the discount.
 #ifndef STABLEAA_MDP_FORMATS_DRN_FORMAT_H_
 #define STABLEAA_MDP_FORMATS_DRN_FORMAT_H_
 
@@ -54,7 +54,7 @@ LoadedModel ReadDrnModel(const std::filesystem::path& path);
 // Returns what the format cannot hold.
 std::vector<std::string> WriteDrnModel(const Model& model, const std::filesystem::path& path);
 
-// `name` stands in messages.
+// `name` is used in messages.
 LoadedModel ParseDrnModel(std::string_view text, const std::string& name);
 
 }  // namespace stableaa

@@ -46,7 +46,7 @@ std::string ErrorIn(std::string_view text) {
 std::string ErrorInStates(std::string_view states) {
   return ErrorIn(fmt::format("{}{}", kHeader, states));
 }
-// In the small file with one part replaced.
+// The error in the small file with one part replaced.
 std::string ErrorWith(std::string_view what, std::string_view by) {
   EXPECT_NE(Small().find(what), std::string::npos) << what;
   return ErrorIn(Replaced(Small(), what, by));

@@ -1,7 +1,7 @@
-// The expected reward of a row from the rewards of its transitions: Σ p·r / Σ p.
+// The expected reward of a row, from the rewards of its transitions: Σ p·r / Σ p.
 //
-// Where all transitions have the same reward, it is that reward to the last bit: so formats that
-// keep rewards by transition lose nothing of a model that keeps them by row.
+// If all transitions have the same reward, it is exactly that reward: so formats that keep rewards
+// per transition lose nothing of a model that keeps them per row.
 #ifndef STABLEAA_MDP_FORMATS_EXPECTED_REWARD_H_
 #define STABLEAA_MDP_FORMATS_EXPECTED_REWARD_H_
 
@@ -21,7 +21,7 @@ class ExpectedReward {
     weighted_ += probability * reward;
   }
 
-  // The expected reward of what was added since the last call; 0 if nothing was.
+  // The expected reward of everything added since the last call; 0 if nothing was.
   double Take() {
     const double mean = equal_ ? first_ : weighted_ / probability_;
     *this = {};

@@ -28,7 +28,7 @@ struct Format {
   std::vector<std::string> (*write)(const Model& model, const fs::path& path);
 };
 
-// The text formats are read by one thread.
+// The text formats are read on one thread.
 template <LoadedModel (*kRead)(const fs::path&)>
 LoadedModel WithOneThread(const fs::path& path, int /*threads*/) {
   return kRead(path);
@@ -61,7 +61,7 @@ const Format& FormatOf(const fs::path& path) {
                                   : ""));
 }
 
-// Looks into regular files only: what is read from a pipe is gone.
+// Only peeks into regular files: what is read from a pipe is gone.
 bool IsBinaryModel(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return false;

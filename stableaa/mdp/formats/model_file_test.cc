@@ -12,7 +12,7 @@
 
 namespace stableaa::model_file_test {
 
-// The same number of actions everywhere, so that every format can hold it.
+// The same number of actions in every state, so that every format can hold it.
 Model EvenModel() {
   ModelBuilder builder([] { return std::string("even"); });
   for (std::uint64_t state = 0; state < 5; ++state) {
@@ -94,7 +94,7 @@ TEST(ModelFile, MissingFilesDirectoriesAndEmptyFilesAreBadInput) {
   }
 }
 
-// As /dev/stdin and the shell's <(...) do.
+// Like /dev/stdin and the shell's <(...).
 TEST(ModelFile, APipeWithoutAnEndingIsRefusedWithAWayOut) {
   const TemporaryFolder directory;
   const auto pipe = directory / "pipe";
@@ -103,7 +103,7 @@ TEST(ModelFile, APipeWithoutAnEndingIsRefusedWithAWayOut) {
   EXPECT_NE(message.find("a pipe needs one too"), std::string::npos) << message;
   EXPECT_NE(message.find("ln -s /dev/stdin model.csv"), std::string::npos) << message;
 
-  // Which works.
+  // And that works.
   const auto link = directory / "link.csv";
   std::filesystem::create_symlink(pipe, link);
   WriteModel(EvenModel(), directory / "m.csv");

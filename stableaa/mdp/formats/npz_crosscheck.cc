@@ -1,6 +1,6 @@
 // Reads and writes .npz models for comparison with NumPy and SciPy (npz_crosscheck.py).
 //
-// Reads lines "IN OUT", converts each, and prints "read", with what was dropped, or "error" and the
+// Reads lines "IN OUT", converts each, and prints "read" with what was dropped, or "error" and the
 // message.
 #include <cstdio>
 #include <iostream>

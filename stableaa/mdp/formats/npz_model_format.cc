@@ -40,7 +40,7 @@ void ExpectElements(const NpyArray& array, std::uint64_t expected, const char* b
       fmt::format("expected {} elements by {}, found {}", expected, by, array.elements()));
 }
 
-// Offsets from 0 to `end` that never descend.
+// Non-decreasing offsets from 0 to `end`.
 std::vector<std::uint64_t> ReadOffsets(const NpyArray& array, std::uint64_t end,
                                        const char* end_is) {
   if (array.elements() < 2) {
@@ -75,7 +75,7 @@ std::optional<double> ReadDiscount(const NpzReader& archive, const std::string& 
   return discount[0];
 }
 
-// The transitions of one row after the other, in buffers that are reused.
+// Reads the transitions row by row into reused buffers.
 class RowReader {
  public:
   RowReader(const NpyArray& indices, const NpyArray& data, std::uint64_t states)
@@ -101,7 +101,7 @@ class RowReader {
   double probability(std::size_t i) const { return probabilities_[i]; }
 
  private:
-  // Divides by the sum if that is 1 as far as float32 can tell.
+  // Divides by the sum if it is 1 within float32 precision.
   void Widen() {
     double sum = 0;
     for (const double probability : probabilities_) sum += probability;
@@ -135,7 +135,7 @@ std::vector<std::string> OtherArrays(const NpzReader& archive) {
 
 // Writer.
 
-// Arrays of the model's unsigned numbers as NumPy's signed ones, piece by piece.
+// The model's arrays of unsigned numbers as NumPy's signed ones, piece by piece.
 template <typename Signed, typename Unsigned>
 void AddIntegers(NpzWriter& out, const char* key, std::span<const Unsigned> values) {
   const auto write = [values](const NpzWriter::Sink& sink) {

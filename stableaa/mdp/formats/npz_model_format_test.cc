@@ -17,7 +17,7 @@
 
 namespace stableaa::npz_model_format_test {
 
-// State 0 has two actions, state 1 one. Row 0 is out of order, names a state twice and has a zero.
+// State 0 has two actions, state 1 has one. Row 0 is unordered, repeats a state and has a zero.
 class NpzModelFormatTest : public testing::Test {
  protected:
   using Adder = std::function<void(NpzWriter&)>;

@@ -25,20 +25,20 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrismComment = "#";
 
-// What the beginning of the .tra says about it and the files beside it.
+// What the start of the .tra says about it and the files beside it.
 struct PrismLayout {
-  bool choices;  // lines have one: an MDP
-  bool counts;   // headers have them: PRISM's variety, not Storm's
+  bool choices;  // lines have a choice: an MDP
+  bool counts;   // headers have counts: PRISM's variant, not Storm's
 };
 
-// The numbers in a file's header. Nothing is reserved for them, only compared.
+// The numbers in a file's header. They are only compared; nothing is reserved for them.
 struct Counts {
   std::uint64_t states = 0;
-  std::uint64_t choices = 0;  // those of states where lines have none
+  std::uint64_t choices = 0;  // of states if lines have no choice
   std::uint64_t lines = 0;
 };
 
-// Throws unless the header's `count` is the one `found`.
+// Throws unless the header's `count` equals `found`.
 void CheckCount(const TextScanner& in, std::size_t header, const char* what, std::uint64_t count,
                 std::uint64_t found) {
   if (count == found) return;
@@ -55,7 +55,7 @@ struct RowNumber {
   }
 };
 
-// Reads `state [choice]`; the choice is 0 where lines have none.
+// Reads `state [choice]`; the choice is 0 if lines have none.
 RowNumber ReadRowNumber(TextScanner& in, bool choices) {
   RowNumber row;
   row.state = in.Unsigned("a state");
@@ -68,7 +68,7 @@ std::string Describe(const RowNumber& row, bool choices) {
                  : fmt::format("state {}", row.state);
 }
 
-// The state rewards, asked for state by state.
+// Supplies the state rewards, state by state.
 class StateRewards {
  public:
   StateRewards(std::string_view text, const std::string& name, bool counts) : in_(text, name) {
@@ -83,7 +83,7 @@ class StateRewards {
     Advance();
   }
 
-  // `state` is one more from call to call.
+  // `state` increases by one from call to call.
   double Of(std::uint64_t state) {
     if (at_end_ || state_ != state) return 0;
     const double reward = reward_;
@@ -120,7 +120,7 @@ class StateRewards {
   Counts expected_;
   std::size_t header_ = 0;
   bool at_end_ = false;
-  std::size_t line_ = 0;  // of what was read last and not yet asked for
+  std::size_t line_ = 0;  // of the entry read last and not yet requested
   std::uint64_t state_ = 0;
   double reward_ = 0;
   std::uint64_t lines_ = 0;
@@ -132,7 +132,7 @@ struct Transition {
   double reward;
 };
 
-// The transition rewards, asked for row by row.
+// Supplies the transition rewards, row by row.
 class TransitionRewards {
  public:
   TransitionRewards(std::string_view text, const std::string& name, PrismLayout layout)
@@ -198,7 +198,7 @@ class TransitionRewards {
     ++lines_;
   }
 
-  // For rewards of some of the transitions only, or in another order.
+  // For rewards of only some transitions, or in a different order.
   void AssignByNext(const RowNumber& number, std::span<Transition> row) {
     std::ranges::stable_sort(rewards_, {}, &Reward::next);
     for (std::size_t i = 1; i < rewards_.size(); ++i) {
@@ -231,14 +231,14 @@ class TransitionRewards {
   Counts expected_;
   std::size_t header_ = 0;
   bool at_end_ = false;
-  std::size_t line_ = 0;  // of what was read last and not yet assigned
+  std::size_t line_ = 0;  // of the entry read last and not yet assigned
   RowNumber number_;
   Reward reward_;
   std::uint64_t lines_ = 0;
   std::vector<Reward> rewards_;  // of the row
 };
 
-// Reads the .tra and asks the other files for the rewards of each row.
+// Reads the .tra and gets each row's rewards from the other files.
 class PrismParser {
  public:
   PrismParser(const PrismTexts& texts, const std::string& stem)
@@ -353,7 +353,7 @@ class PrismParser {
                                                         states, largest_next_));
   }
 
-  // Before Finish, whose messages know no line.
+  // Before Finish, whose messages have no line numbers.
   void CheckStates() const {
     if (layout_.counts && builder_.states() < expected_.states) {
       throw in_.Fault(fmt::format("the header says {} states, but state {} has no transition",
@@ -391,7 +391,7 @@ class PrismParser {
   bool action_names_ = false;
 };
 
-// The file beside x.tra with another ending, in capitals beside x.TRA.
+// The file beside x.tra with another extension, upper case for x.TRA.
 fs::path Beside(fs::path path, std::string ending) {
   const std::string own = path.extension().string();
   const auto upper = [](unsigned char c) { return std::isupper(c) != 0; };
@@ -406,7 +406,7 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// The rewards of these rows need no line: they are what a reader assumes.
+// Rows with this reward need no line: readers assume it.
 bool IsZero(double reward) { return std::bit_cast<std::uint64_t>(reward) == 0; }
 
 // Calls print(state, action, row, k) for each transition k.

@@ -1,5 +1,5 @@
-// Models as PRISM's explicit files (prism -exportmodel): a .tra with the transitions and, with the
-// same name beside it, rewards in .srew and .trew.
+// Models as PRISM's explicit files (prism -exportmodel): a .tra with the transitions and, beside it
+// under the same name, rewards in .srew and .trew.
 //
 //   x.tra                      x.trew                    x.srew
 //   2 3 4                      2 3 2                     2 1
@@ -16,18 +16,18 @@
 // x.srew  Rewards of states, `state reward`; 0 for states not named. Its header has the numbers of
 //         states and lines.
 //
-// A row's reward is the state's plus Σ p·r / Σ p of its transitions; where all r of a row are
-// equal, exactly that r. Lines come ordered by state, then choice, as PRISM writes them; choices
-// are numbered 0, 1, 2, ...; the next states of a row may come in any order. All counts in headers
-// must be those of the file. Lines that start with # are skipped. Probabilities and rewards may be
-// quotients (1/3). A state without a transition (a deadlock) is an error.
+// A row's reward is the state's plus Σ p·r / Σ p over its transitions; if all r in a row are equal,
+// exactly that r. Lines are sorted by state, then choice, as PRISM writes them; choices are
+// numbered 0, 1, 2, ...; a row's next states may come in any order. All counts in headers must
+// match the file. Lines that start with # are skipped. Probabilities and rewards may be quotients
+// (1/3). A state without a transition (a deadlock) is an error.
 //
-// Storm's variety of these files is read as well: the .tra starts with the word mdp or dtmc, and no
+// Storm's variant of these files is read as well: the .tra starts with the word mdp or dtmc, and no
 // file has counts.
 //
-// Written: .trew, then .tra, each at once, with the row's reward for each of its transitions:
-// reading gives the same model to the last bit. The format has no place for the discount. If there
-// is an x.srew, nothing is written, because it would be read with the new files.
+// Writes .trew, then .tra, each atomically, with the row's reward for each of its transitions:
+// reading gives the same model to the last bit. The format cannot hold the discount. If an x.srew
+// exists, nothing is written, because it would be read with the new files.
 #ifndef STABLEAA_MDP_FORMATS_PRISM_FORMAT_H_
 #define STABLEAA_MDP_FORMATS_PRISM_FORMAT_H_
 
@@ -42,7 +42,7 @@
 
 namespace stableaa {
 
-// `path` is the .tra. Names in `dropped` the .sta and .lab beside it.
+// `path` is the .tra. `dropped` lists any .sta and .lab beside it.
 LoadedModel ReadPrismModel(const std::filesystem::path& path);
 
 // Returns what the format cannot hold.
@@ -54,7 +54,7 @@ struct PrismTexts {
   std::optional<std::string_view> transition_rewards;  // .trew
 };
 
-// `stem` stands in messages, with the ending of the file.
+// `stem` is used in messages, with the file's extension.
 LoadedModel ParsePrismModel(const PrismTexts& texts, const std::string& stem);
 
 }  // namespace stableaa

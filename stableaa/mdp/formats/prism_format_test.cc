@@ -238,7 +238,7 @@ TEST(PrismFormat, BadTransitionRewardsAreNamedWithTheirLine) {
 }
 
 TEST(PrismFormat, EveryTruncationOfTheTransitionsIsAnError) {
-  // Without the last name: a shorter name is a name.
+  // Without the last name, since a truncated name is still a name.
   const std::string text(kTransitions.substr(0, kTransitions.rfind(" stay")));
   EXPECT_EQ(ErrorIn(text), "");
   for (std::size_t size = 0; size < text.size(); ++size) {

@@ -1,4 +1,4 @@
-// What is written in any format and read again is the same model, to the last bit.
+// Writing a model in any format and reading it back gives the same model, to the last bit.
 #include <gtest/gtest.h>
 
 #include <cstdint>

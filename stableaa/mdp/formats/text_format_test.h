@@ -1,4 +1,4 @@
-// What the tests of the formats share: random models, files, errors and speed.
+// Shared by the tests of the formats: random models, files, errors and speed.
 #ifndef STABLEAA_MDP_FORMATS_TEXT_FORMAT_TEST_H_
 #define STABLEAA_MDP_FORMATS_TEXT_FORMAT_TEST_H_
 
@@ -35,7 +35,7 @@ inline std::string ReadText(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The message of the BadInput that `work` throws, of one line; empty if it throws none.
+// The one-line message of the BadInput that `work` throws; empty if it throws none.
 template <typename Work>
 std::string BadInputOf(const Work& work) {
   const std::string message = MessageOf(work);
@@ -43,7 +43,7 @@ std::string BadInputOf(const Work& work) {
   return message == "no error" ? "" : message;
 }
 
-// True for a model or BadInput; other exceptions pass.
+// True for a model, false for BadInput; other exceptions propagate.
 template <typename Work>
 bool Parses(const Work& work) {
   return BadInputOf(work).empty();
@@ -56,8 +56,8 @@ inline std::string Replaced(std::string text, std::string_view what, std::string
   return text;
 }
 
-// Ragged actions, rows with one transition and with many, tiny probabilities, rewards of all sizes
-// and signs, zero and minus zero among them.
+// Varying numbers of actions, rows with one transition and with many, tiny probabilities, rewards
+// of all magnitudes and signs, including zero and minus zero.
 inline Model AwkwardModel(std::uint64_t seed, std::uint64_t states) {
   RandomStream random(seed, "text format test");
   const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -82,7 +82,7 @@ inline Model AwkwardModel(std::uint64_t seed, std::uint64_t states) {
   return builder.Finish(std::nullopt);
 }
 
-// As AwkwardModel, but with the same number of actions everywhere.
+// Like AwkwardModel, but with the same number of actions everywhere.
 inline Model EvenAwkwardModel(std::uint64_t seed, std::uint64_t states) {
   RandomStream random(seed, "even");
   const Model ragged = AwkwardModel(seed, states);
@@ -101,7 +101,7 @@ inline Model EvenAwkwardModel(std::uint64_t seed, std::uint64_t states) {
   return builder.Finish(std::nullopt);
 }
 
-// Four actions for each state with five transitions of 16 or 17 digits.
+// Four actions per state, each with five transitions of 16 or 17 digits.
 inline Model LargeModel(std::uint64_t states) {
   RandomStream random(7, "text format speed");
   ModelBuilder builder([] { return std::string("large model"); });
@@ -116,8 +116,8 @@ inline Model LargeModel(std::uint64_t states) {
   return builder.Finish(std::nullopt);
 }
 
-// Megabytes read per second, the median of five readings of a file of `bytes`; the best of a few
-// medians, for other work on the machine only ever slows down.
+// Megabytes read per second: the median of five readings of a file of `bytes`, and the best of a
+// few medians, since other work on the machine can only slow it down.
 template <typename Read>
 double MegabytesPerSecond(double bytes, double enough, const Read& read) {
   double best = 0;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// True if the decimal number is below 1 in magnitude: of a number that no double holds, whether it
-// is too small. `number` is as std::from_chars accepts it, and not zero.
+// True if the decimal number is below 1 in magnitude: tells underflow from overflow for a number
+// that no double can hold. `number` is in a form std::from_chars accepts, and not zero.
 bool IsSmall(std::string_view number) {
   if (number.starts_with('-')) number.remove_prefix(1);
   const std::size_t e = std::min(number.find_first_of("eE"), number.size());
@@ -97,7 +97,7 @@ void TextScanner::ExpectWord(std::string_view word) {
   if (!AcceptWord(word)) throw Wrong(fmt::format("'{}'", word));
 }
 
-// All that is not a number of at most 19 digits: the last numbers below 2^64, leading zeros,
+// Handles everything but numbers of at most 19 digits: the last numbers below 2^64, leading zeros,
 // errors.
 std::uint64_t TextScanner::UnusualUnsigned(const char* what) {
   std::uint64_t value = 0;

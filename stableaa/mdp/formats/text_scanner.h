@@ -1,4 +1,5 @@
-// A cursor over the text of a model file: numbers, words and line ends in, file:line errors out.
+// A cursor over the text of a model file: reads numbers, words and line ends, reports file:line
+// errors.
 //
 //   TextScanner in(text, "model.csv");
 //   while (in.SkipToContent("#")) {              // blank lines and comments
@@ -8,15 +9,15 @@
 //     in.ExpectLineEnd();
 //   }
 //
-// What is expected stands in the text: `throw in.Wrong("a state")` says
+// Messages say what was expected: `throw in.Wrong("a state")` gives
 //   model.csv:3: expected a state, found 'x7'
-// Each reading function skips blanks (space, tab, carriage return: so lines may end in CR LF)
-// before what it reads, never a line end, and on an error stands before what is wrong. A byte order
-// mark of UTF-8 is skipped. Lines are counted only for messages, from the beginning of the text: a
-// scanner costs nothing per line, and the offset of anything read is enough to name its line later.
+// Each reading function first skips blanks (space, tab, carriage return, so lines may end in CR LF)
+// but never a line end, and on an error stays before the offending text. A UTF-8 byte order mark is
+// skipped. Lines are counted only for messages, from the beginning of the text: a scanner costs
+// nothing per line, and an offset is enough to find a line number later.
 //
-// Numbers are those of std::from_chars in decimal: 1, -1.5, .5, 1e-3, and +1. Too large a number,
-// nan and inf are errors; too small a one is 0.
+// Numbers are those of std::from_chars in decimal: 1, -1.5, .5, 1e-3, and +1. Overflow, nan and inf
+// are errors; underflow gives 0.
 #ifndef STABLEAA_MDP_FORMATS_TEXT_SCANNER_H_
 #define STABLEAA_MDP_FORMATS_TEXT_SCANNER_H_
 
@@ -32,7 +33,7 @@ namespace stableaa {
 
 class TextScanner {
  public:
-  // `text` must live as long as the scanner; `name` stands in messages.
+  // `text` must live as long as the scanner; `name` is used in messages.
   TextScanner(std::string_view text, std::string name);
 
   // Positions, as offsets from the beginning of the text.
@@ -52,17 +53,17 @@ class TextScanner {
     SkipBlanks();
     return at_ == end_ || *at_ == '\n';
   }
-  // Skips blanks, line ends and comments, which reach from `comment` (not empty, no digit) to the
-  // end of the line. False at the end of the text.
+  // Skips blanks, line ends and comments, which run from `comment` (not empty, no digit) to the end
+  // of the line. False at the end of the text.
   bool SkipToContent(std::string_view comment) {
     SkipBlanks();
     return (at_ < end_ && IsDigit(*at_)) || SkipLinesToContent(comment);
   }
-  // The rest of the line without blanks around it; the cursor goes to the next line.
+  // The rest of the line, trimmed; the cursor moves to the next line.
   std::string_view RestOfLine();
   void SkipLine();
 
-  // If `c` (or the word, all of it) comes next, reads it and returns true.
+  // If `c` (or the whole word) comes next, reads it and returns true.
   bool Accept(char c) {
     SkipBlanks();
     if (at_ == end_ || *at_ != c) return false;
@@ -74,22 +75,23 @@ class TextScanner {
     if (!Accept(c)) throw WrongCharacter(c);
   }
   void ExpectWord(std::string_view word);
-  // A line end, or the end of the text.
+  // Expects a line end or the end of the text.
   void ExpectLineEnd() {
     if (!AtLineEnd()) throw Wrong("the end of the line");
     if (at_ < end_) ++at_;
   }
 
-  // What reaches to the next blank or line end; empty if nothing does.
+  // The text up to the next blank or line end; may be empty.
   std::string_view Word();
 
-  // What stands in double quotes, which hold neither a quote nor a line end.
+  // A text in double quotes, which may contain neither a quote nor a line end.
   std::string_view Quoted(const char* what);
-  // All from the cursor on.
+  // Everything from the cursor on.
   std::string_view Rest() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
 
-  // Numbers. `what` names the number in messages: "a state", "a probability". A number ends where
-  // no letter, digit, point or underscore follows, so that 1.5 is not a state and 0x10 is nothing.
+  // Numbers. `what` names the number in messages: "a state", "a probability". A number must not be
+  // followed by a letter, digit, point or underscore, so 1.5 is not a state and 0x10 is not a
+  // number.
   std::uint64_t Unsigned(const char* what) {
     SkipBlanks();
     const char* p = at_;
@@ -107,7 +109,7 @@ class TextScanner {
     double value = 0;
     return !LooksLong() && ShortNumber(value) ? value : LongNumber(what);
   }
-  // Also a quotient of two numbers, 1/3, as tools for exact arithmetic write.
+  // Also accepts a quotient of two numbers, 1/3, as tools for exact arithmetic write.
   double NumberOrQuotient(const char* what) {
     SkipBlanks();
     const char* start = at_;
@@ -115,7 +117,7 @@ class TextScanner {
     return at_ < end_ && *at_ == '/' ? Quotient(start, value, what) : value;
   }
 
-  // A number or quotient from 0 to 1, which may be exceeded by 1e-9 as the sum of a row may.
+  // A number or quotient from 0 to 1, which may exceed 1 by 1e-9, as the sum of a row may.
   double Probability() {
     SkipBlanks();
     const char* start = at_;
@@ -124,14 +126,14 @@ class TextScanner {
     return value;
   }
 
-  // "name:line" of the cursor or an offset. A carriage return alone ends no line.
+  // "name:line" for the cursor or an offset. A carriage return alone does not end a line.
   std::string Where() const { return WhereAt(offset()); }
   std::string WhereAt(std::size_t offset) const;
   const std::string& name() const { return name_; }
 
-  // "name:line: expected ..., found ..." with what stands at the cursor.
+  // "name:line: expected ..., found ..." with the text at the cursor.
   Error Wrong(std::string_view expected);
-  // "name:line: sentence", of the cursor or an offset.
+  // "name:line: sentence", for the cursor or an offset.
   Error Fault(std::string_view sentence) const { return FaultAt(offset(), sentence); }
   Error FaultAt(std::size_t offset, std::string_view sentence) const;
 
@@ -142,19 +144,19 @@ class TextScanner {
     return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_';
   }
 
-  // A guess: that the ninth to sixteenth characters are digits. Saves trying ShortNumber in vain.
+  // A guess: the ninth to sixteenth characters are digits. Saves trying ShortNumber in vain.
   bool LooksLong() const {
     if (end_ - at_ < 16) return false;
     std::uint64_t eight = 0;
     std::memcpy(&eight, at_ + 8, sizeof(eight));
-    // Digits are 0x30 to 0x39: with 6 added, their high half remains 3.
+    // Digits are 0x30 to 0x39: adding 6 leaves their high half at 3.
     constexpr std::uint64_t kHigh = 0xF0F0F0F0F0F0F0F0;
     constexpr std::uint64_t kThrees = 0x3030303030303030;
     return (eight & kHigh) == kThrees && ((eight + 0x0606060606060606) & kHigh) == kThrees;
   }
   // Reads a number of few digits without an exponent, such as 7, 0.25 or -1.5, if one comes next.
-  // Its digits and the power of ten that divides them are exact as doubles, so that one division
-  // rounds correctly (W. D. Clinger, "How to read floating point numbers accurately", 1990).
+  // Its digits and the power of ten that divides them are exact as doubles, so one division rounds
+  // correctly (W. D. Clinger, "How to read floating point numbers accurately", 1990).
   bool ShortNumber(double& value) {
     static constexpr double kPowers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                          1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};

@@ -75,7 +75,7 @@ TEST(TextScanner, TooSmallANumberIsZeroOrDenormal) {
   EXPECT_EQ(NumberIn("0e999"), 0);
 }
 
-// strtod is another implementation.
+// strtod is an independent implementation.
 TEST(TextScanner, RoundsAsTheCLibraryDoes) {
   RandomStream random(3, "scanner");
   for (int i = 0; i < 200000; ++i) {
@@ -83,7 +83,7 @@ TEST(TextScanner, RoundsAsTheCLibraryDoes) {
     if (random() % 4 != 0) text.insert(random() % (text.size() + 1), ".");
     if (random() % 4 == 0) text += fmt::format("e{}", static_cast<int>(random() % 60) - 30);
     if (random() % 2 == 0) text.insert(0, "-");
-    if (random() % 2 == 0) text += fmt::format(" {}", random());  // what follows changes nothing
+    if (random() % 2 == 0) text += fmt::format(" {}", random());  // trailing text changes nothing
     EXPECT_EQ(NumberIn(text), std::strtod(text.c_str(), nullptr)) << text;
   }
 }

@@ -1,10 +1,10 @@
-// Text files of many numbers, written fast and all at once (AtomicFile).
+// Text files with many numbers, written fast and atomically (AtomicFile).
 //
 //   TextWriter out("model.csv");
 //   out.Print(FMT_COMPILE("{},{}\n"), state, value);
 //   out.Commit();
 //
-// {} prints a double with as few digits as give the same double when read back.
+// {} prints a double with the fewest digits that read back as the same double.
 #ifndef STABLEAA_MDP_FORMATS_TEXT_WRITER_H_
 #define STABLEAA_MDP_FORMATS_TEXT_WRITER_H_
 
@@ -49,7 +49,7 @@ class TextWriter {
   fmt::memory_buffer buffer_;
 };
 
-// What a format that cannot hold the discount returns when it has written a model.
+// What a format that cannot hold the discount returns after writing a model.
 inline std::vector<std::string> WithoutDiscount(const Model& model) {
   if (!model.discount()) return {};
   return {fmt::format("the discount {}", *model.discount())};

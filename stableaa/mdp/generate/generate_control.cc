@@ -1,7 +1,7 @@
-// Classic problems of control: chain, forest, queues, inventory. Nothing in them is random: the
-// seed only matters to `shuffle`.
+// Classic control problems: chain, forest, queues, inventory. Nothing in them is random: the seed
+// only matters for `shuffle`.
 //
-// Compiled without contraction of a·b + c into one rounding: equal bytes on every platform.
+// Compiled without contracting a·b + c into a single rounding: equal bytes on every platform.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace stableaa {
 namespace {
 
-// Rates of the queues, divided by the rate of the uniformised clock: probabilities per step.
+// The queues' rates divided by the uniformised clock's rate: probabilities per step.
 struct QueueRates {
   std::vector<double> arrival;
   std::vector<double> service;
@@ -51,7 +51,7 @@ class QueueSystem {
     for (std::size_t served = 0; served < jobs_.size(); ++served) AddRow(state, served, builder);
   }
 
-  // On to the next state's lengths: the last queue is the fastest digit.
+  // Advances to the next state's lengths: the last queue is the fastest digit.
   void NextState() {
     for (std::size_t i = jobs_.size(); i-- > 0;) {
       if (++jobs_[i] <= capacity_) return;
@@ -60,7 +60,7 @@ class QueueSystem {
   }
 
  private:
-  // In the order of next states: a departure, nothing, arrivals at the last queue up to the first.
+  // In order of next states: a departure, nothing, arrivals from the last queue to the first.
   void AddRow(std::uint64_t state, std::size_t served, ModelBuilder& builder) const {
     const bool idle = jobs_[served] == 0;
     double stay = rates_.fastest_service - (idle ? 0 : rates_.service[served]);
@@ -87,8 +87,8 @@ class QueueSystem {
   std::vector<std::uint64_t> strides_;
 };
 
-// The probability of 0 … n buyers among n customers who each buy with probability p: one customer
-// after the other.
+// The probabilities of 0 … n buyers among n customers who each buy with probability p, computed one
+// customer at a time.
 std::vector<double> Binomial(std::uint64_t n, double p) {
   std::vector<double> probability(n + 1, 0.0);
   probability[0] = 1;
@@ -101,7 +101,7 @@ std::vector<double> Binomial(std::uint64_t n, double p) {
   return probability;
 }
 
-// Up from 1/4 to 3/4 in the middle of the year and down again.
+// Rises from 1/4 to 3/4 in the middle of the year and falls again.
 double BuyingProbability(std::uint64_t season, std::uint64_t seasons) {
   const std::uint64_t from_new_year = std::min(season, seasons - season);
   return .25 + static_cast<double>(from_new_year) / static_cast<double>(seasons);
@@ -112,11 +112,11 @@ constexpr double kPieceCost = 1;
 constexpr double kOrderCost = 5;
 constexpr double kHoldingCost = .002;
 
-// One row: `stock` pieces after the order, next states from `next_season` on.
+// Adds one row: `stock` pieces after the order, next states starting at `next_season`.
 void AddDemand(std::uint64_t stock, double order_cost, std::uint64_t next_season,
                const std::vector<double>& demand, ModelBuilder& builder) {
   const std::uint64_t most = std::min<std::uint64_t>(stock, demand.size() - 1);  // sold
-  double sold_out = 0;  // all demands from `most` on: from the smallest number up
+  double sold_out = 0;  // all demands from `most` on, smallest probability first
   for (std::uint64_t d = demand.size(); d-- > most;) sold_out += demand[d];
   double sold = static_cast<double>(most) * sold_out;
   builder.Transition(next_season + stock - most, sold_out);

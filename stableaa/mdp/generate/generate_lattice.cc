@@ -1,6 +1,6 @@
-// Grids and mazes: cells of a rectangle that are open or walls.
+// Grids and mazes: a rectangle of cells that are open or walls.
 //
-// Compiled without contraction of a·b + c into one rounding: equal bytes on every platform.
+// Compiled without contracting a·b + c into a single rounding: equal bytes on every platform.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::uint32_t kWall = std::numeric_limits<std::uint32_t>::max();
 
-// The actions in their order.
+// The actions, in order.
 enum Direction : std::uint8_t { kUp, kRight, kDown, kLeft };
 constexpr std::size_t kDirections = 4;
 
-// A rectangle of cells, numbered row by row, with a number for each: kWall or, in the end, the
+// A rectangle of cells, numbered row by row, with a number for each: kWall or, eventually, the
 // number of its state.
 class Lattice {
  public:
@@ -38,7 +38,7 @@ class Lattice {
   void set_number(std::uint64_t cell, std::uint32_t number) { numbers_[cell] = number; }
   bool open(std::uint64_t cell) const { return numbers_[cell] != kWall; }
 
-  // The cell next to the one at (x, y), unless that is off the lattice or a wall.
+  // The neighbour of the cell at (x, y), unless it is off the lattice or a wall.
   std::optional<std::uint64_t> OpenNeighbour(std::uint64_t x, std::uint64_t y,
                                              Direction direction) const {
     const std::uint64_t cell = y * width_ + x;
@@ -64,14 +64,14 @@ class Lattice {
   std::vector<std::uint32_t> numbers_;
 };
 
-// Width and height as given, or the least square for `states`; refused if too large.
+// Width and height as given, or the smallest square for `states`; refused if too large.
 std::pair<std::uint64_t, std::uint64_t> Sides(const GeneratorOptions& options) {
   if (!options.states) return {*options.width, *options.height};
   const std::uint64_t side = SideOfVolume(*options.states, 2, 1);
   return {side, side};
 }
 
-// The probability of moving by each direction when one is wanted.
+// The probability of moving in each direction, for each intended one.
 using MoveProbabilities = std::array<std::array<double, kDirections>, kDirections>;
 
 MoveProbabilities NoisyMoves(double noise) {
@@ -84,10 +84,10 @@ MoveProbabilities NoisyMoves(double noise) {
   return moves;
 }
 
-// The four rows of the open cell at (x, y).
+// Adds the four rows of the open cell at (x, y).
 void AddCell(const Lattice& lattice, std::uint64_t x, std::uint64_t y,
              const MoveProbabilities& moves, ModelBuilder& builder) {
-  // Open cells are numbered row by row: this order of directions ascends, with the cell itself
+  // Open cells are numbered row by row, so this order of directions ascends, with the cell itself
   // in the middle.
   constexpr std::array<Direction, kDirections> kAscending = {kUp, kLeft, kRight, kDown};
   const std::uint64_t self = lattice.number(y * lattice.width() + x);
@@ -131,7 +131,7 @@ Model BuildLatticeModel(const Lattice& lattice, std::uint64_t goal, const MovePr
   return builder.Finish(std::nullopt);
 }
 
-// Disjoint sets of cells: each cell points to another one of its set, or to itself.
+// Disjoint sets of cells: each cell points to another one in its set, or to itself.
 class Regions {
  public:
   explicit Regions(const Lattice& lattice) : parent_(lattice.cells()) {
@@ -165,7 +165,7 @@ class Regions {
   std::vector<std::uint32_t> parent_;
 };
 
-// The root of the region with the most cells; the first of equals.
+// The root of the region with the most cells; the first in case of a tie.
 std::uint32_t LargestRegion(const Lattice& lattice, Regions& regions) {
   std::vector<std::uint32_t> sizes(lattice.cells(), 0);
   for (std::uint64_t cell = 0; cell < lattice.cells(); ++cell) {
@@ -174,7 +174,7 @@ std::uint32_t LargestRegion(const Lattice& lattice, Regions& regions) {
   return static_cast<std::uint32_t>(std::ranges::max_element(sizes) - sizes.begin());
 }
 
-// The cell of the largest region that is nearest to the lower right corner, of equals the lowest.
+// The cell in the largest region nearest the lower right corner; the lowest in case of a tie.
 std::uint64_t GridGoal(const Lattice& lattice) {
   Regions regions(lattice);
   const std::uint32_t largest = LargestRegion(lattice, regions);
@@ -191,8 +191,8 @@ std::uint64_t GridGoal(const Lattice& lattice) {
   return goal;
 }
 
-// The passages of a maze. Rooms are numbered row by row; `came_from` has, for each room reached,
-// the direction back to the room that it was reached from.
+// Digs the passages of a maze. Rooms are numbered row by row; for each room reached, `came_from`
+// holds the direction back to the room it was reached from.
 class MazeDigger {
  public:
   MazeDigger(Lattice& lattice, RandomStream& stream)
@@ -201,8 +201,8 @@ class MazeDigger {
         columns_((lattice.width() + 1) / 2),
         came_from_(columns_ * ((lattice.height() + 1) / 2), kNotReached) {}
 
-  // Depth first from room 0, along the way back whenever no new room is near. The way back is kept
-  // in the rooms: no stack.
+  // Depth first from room 0, backtracking when there is no new room nearby. The rooms store the way
+  // back, so no stack is needed.
   void DigTree() {
     came_from_[0] = kStart;
     Open(0);
@@ -264,7 +264,7 @@ class MazeDigger {
     return false;
   }
 
-  // `from` moved by one step of a lattice with so many columns.
+  // `from` moved by one step on a lattice with `columns` columns.
   static std::uint64_t Step(std::uint64_t from, Direction direction, std::uint64_t columns) {
     switch (direction) {
       case kUp:
@@ -305,7 +305,7 @@ class MazeDigger {
   std::vector<std::uint8_t> came_from_;
 };
 
-// Lattices are checked by their cells before they are made, models by their open cells after.
+// Lattices are checked by their cells before they are made, models by their open cells afterwards.
 void CheckLatticeSize(const GeneratorOptions& options, std::uint64_t width, std::uint64_t height,
                       std::uint64_t bytes_per_cell) {
   const std::uint64_t cells = SaturatedProduct(width, height);

@@ -1,6 +1,6 @@
-// Models whose structure is drawn at random, and the walk on a torus.
+// Models with a random structure, and the walk on a torus.
 //
-// Compiled without contraction of a·b + c into one rounding: equal bytes on every platform.
+// Compiled without contracting a·b + c into a single rounding: equal bytes on every platform.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace stableaa {
 namespace {
 
-// Distinct numbers below `range`, all sets of them equally likely, by Floyd's method: one draw per
-// number, whatever share of the range is taken.
+// Distinct numbers below `range`, all sets equally likely, by Floyd's method: one draw per number,
+// whatever share of the range is taken.
 class DistinctNumbers {
  public:
   DistinctNumbers(std::uint64_t range, std::uint64_t count)
@@ -40,14 +40,14 @@ class DistinctNumbers {
   std::vector<bool> taken_;
 };
 
-// Uniform in [0, 1) with probability `share`, else 0. Two draws in any case.
+// Uniform in [0, 1) with probability `share`, otherwise 0. Always two draws.
 double SparseReward(RandomStream& stream, double share) {
   const bool pays = stream.Bernoulli(share);
   const double reward = stream.Uniform();
   return pays ? reward : 0;
 }
 
-// A torus of equal sides. Coordinate 0 changes slowest.
+// A torus with equal sides. Coordinate 0 changes slowest.
 class Torus {
  public:
   Torus(std::uint64_t side, std::uint64_t dimensions) : side_(side), strides_(dimensions) {
@@ -55,8 +55,8 @@ class Torus {
     for (std::uint64_t i = dimensions; i > 0; --i, stride *= side) strides_[i - 1] = stride;
   }
 
-  // Fills the 2d neighbours: one step back along dimension 0, 1, …, then one forward along …, 1, 0.
-  // This ascends, but where a step goes around.
+  // Fills in the 2d neighbours: one step back along dimension 0, 1, …, then one forward along …, 1,
+  // 0. This order ascends, except where a step wraps around.
   void Neighbours(std::uint64_t state, std::vector<std::uint64_t>& neighbours) const {
     const std::size_t dimensions = strides_.size();
     for (std::size_t i = 0; i < dimensions; ++i) {

@@ -1,7 +1,7 @@
-// The kinds of generators.h, one function each. Internal to the generators.
+// The kinds in generators.h, one function each. Internal to the generators.
 //
-// REQUIRES of all: every option that the kind has is set and within its range, but for the sizes
-// that follow from each other, which are settled here.
+// REQUIRES for all: every option the kind has is set and within its range, except for sizes that
+// follow from each other, which are settled here.
 #ifndef STABLEAA_MDP_GENERATE_GENERATOR_KINDS_H_
 #define STABLEAA_MDP_GENERATE_GENERATOR_KINDS_H_
 
@@ -18,28 +18,28 @@ namespace stableaa {
 // Next states have 32 bits.
 constexpr std::uint64_t kMostGeneratedStates = std::uint64_t{1} << 32;
 
-// What a model takes at most.
+// The most a model takes.
 struct ModelSize {
   std::uint64_t states;
   std::uint64_t rows;
   std::uint64_t transitions;
-  std::uint64_t scratch_bytes = 0;  // beside the model
+  std::uint64_t scratch_bytes = 0;  // in addition to the model
 };
 
-// a·b, or the largest number if that is less.
+// a·b, or the largest number if it overflows.
 std::uint64_t SaturatedProduct(std::uint64_t a, std::uint64_t b);
 
-// The least n ≥ least with n^power ≥ volume; power ≥ 1.
+// The smallest n ≥ least with n^power ≥ volume; power ≥ 1.
 std::uint64_t SideOfVolume(std::uint64_t volume, std::uint64_t power, std::uint64_t least);
 
 // base^power, saturated.
 std::uint64_t SaturatedPower(std::uint64_t base, std::uint64_t power);
 
-// Throws unless the size is within 2^32 states (BadInput) and the machine's memory (WorkFailed).
-// Every kind calls it before it allocates.
+// Throws unless the size is within 2^32 states (BadInput) and fits in memory (WorkFailed). Every
+// kind calls it before allocating.
 void CheckSize(const GeneratorOptions& options, const ModelSize& size);
 
-// CheckSize, and a builder with room for that size.
+// Calls CheckSize and returns a builder with room for that size.
 ModelBuilder BuilderFor(const GeneratorOptions& options, const ModelSize& size);
 
 // Throws BadInput: "garnet: branching: expected `expected`, found 2000".

@@ -121,7 +121,7 @@ constexpr std::array<Generate, kKinds.size()> kGenerate = {
     GenerateForest, GenerateQueues, GenerateInventory, GenerateRandomWalk,
 };
 
-// "a, b, c". Not by fmt::join, on which GCC 12 warns at -O3 without reason.
+// "a, b, c". Not fmt::join, for which GCC 12 gives a spurious warning at -O3.
 std::string Listed(const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& name : names) {
@@ -162,7 +162,7 @@ void SetDefault(GeneratorOptions& options, const GeneratorField& field, double v
                              options.label(field.name), Listed(labels)));
 }
 
-// `states` and the sizes that it stands for exclude each other; with `states` they get no default.
+// `states` and the sizes it stands for exclude each other; with `states` they get no default.
 bool SizeFollowsFromStates(const GeneratorOptions& options, const GeneratorKind& kind) {
   const auto states =
       std::ranges::find(kind.options, std::string_view("states"), &GeneratorOption::name);
@@ -251,7 +251,7 @@ void CheckSize(const GeneratorOptions& options, const ModelSize& size) {
     throw BadInput(fmt::format("{}: expected a size of at most 2^32 states, found {:.3g}",
                                options.kind, static_cast<double>(size.states)));
   }
-  // In floating point, where nothing overflows.
+  // In floating point, to avoid overflow.
   const double model_bytes = 8 * static_cast<double>(size.states) +
                              16 * static_cast<double>(size.rows) +
                              12 * static_cast<double>(size.transitions);
@@ -264,7 +264,7 @@ void CheckSize(const GeneratorOptions& options, const ModelSize& size) {
 
 ModelBuilder BuilderFor(const GeneratorOptions& options, const ModelSize& size) {
   CheckSize(options, size);
-  // The options are checked: no row can be wrong.
+  // The options have been checked, so no row can be wrong.
   ModelBuilder builder([kind = options.kind] { return kind; });
   builder.Reserve(size.states, size.rows, size.transitions);
   return builder;

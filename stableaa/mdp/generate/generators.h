@@ -1,61 +1,60 @@
-// Models made to measure, from 2 states to 10^7 and more, for tests, benchmarks and first steps.
+// Generated models, from 2 states to 10^7 and more, for tests, benchmarks and first steps.
 //
 //   Model model = GenerateModel({.kind = "grid", .seed = 7, .width = 300, .height = 300});
 //
 // Equal options give equal bytes on every platform. Each use of randomness has its own named stream
 // (base/random.h), and all arithmetic is + − · / in a fixed order. Rows are made in order and go
-// straight into the model's arrays: the peak is little more than the model itself, with `shuffle`
-// twice that.
+// straight into the model's arrays: peak memory is little more than the model itself, or twice that
+// with `shuffle`.
 //
-// The kinds ([default] of each option; GeneratorKinds() has the ranges):
+// The kinds ([default] of each option; GeneratorKinds() gives the ranges):
 //
-//   garnet       The classic Garnet(S, A, b): each row leads to `branching` distinct states [5, or
-//                all if there are fewer] drawn at random, with probabilities between b−1 uniform
-//                cut points of [0, 1], and pays a reward uniform in [0, 1), or nothing with
+//   garnet       The classic Garnet(S, A, b): each row leads to `branching` distinct random states
+//                [5, or all if there are fewer], with the gaps between b−1 uniform cut points of
+//                [0, 1] as probabilities, and pays a reward uniform in [0, 1), or nothing with
 //                probability 1 − `reward_share` [1]. `states` [1000], `actions` [4]. Mixes fast.
 //   grid         `width` [100] × `height` [100] cells, each a wall with probability `walls` [.3];
 //                the states are the open cells, row by row. Actions up, right, down, left; with
 //                probability `noise` [.2] the move goes to one of its two sides instead, half each;
 //                a move into a wall or off the grid stays in place. A step costs 1 (reward −1).
-//                The goal absorbs at reward 0: of the cells in the largest connected region the one
-//                nearest to the lower right corner (in steps; the lowest of equals). Other regions
-//                stay in the model and never reach it.
+//                The goal absorbs at reward 0. It is the cell in the largest connected region
+//                nearest the lower right corner (in steps; the lowest in case of a tie). Other
+//                regions stay in the model and never reach it.
 //   maze         A lattice of `width` [101] × `height` [101] cells with rooms where both
 //                coordinates are even and passages one cell wide between them: a random spanning
-//                tree (depth first), after which each wall left between two rooms is opened with
-//                probability `loops` [.05]. Moves and rewards as in the grid, without noise. The
-//                goal is the last room, state 0 the first. The last column of an even width is
-//                solid, and so is the last row of an even height.
+//                tree (depth first), then each remaining wall between two rooms is opened with
+//                probability `loops` [.05]. Moves and rewards are as in the grid, without noise.
+//                The goal is the last room, state 0 the first. The last column of an even width
+//                and the last row of an even height are solid.
 //   chain        A birth–death chain of `states` [10000], actions left and right; with probability
-//                `noise` [.2] the step goes the other way; the ends hold. Going left in the first
-//                state pays .01, going right in the last pays 1. The news of the large reward
-//                travels one state per pass and the walk forgets its start in S/(1 − 2·noise)
-//                steps: slow.
-//   forest       Ages 0 … `states`−1 [10000] of a forest, as in the toolbox example: waiting makes
-//                it older, or young again by fire with probability `fire` [.1], and pays
-//                `wait_reward` [4] in the oldest age; cutting makes it young and pays
-//                `cut_reward` [2] in the oldest age, 1 in between, 0 at age 0.
+//                `noise` [.2] the step goes the other way; steps off the ends stay. Going left in
+//                the first state pays .01, going right in the last pays 1. The large reward spreads
+//                one state per pass and the walk forgets its start in S/(1 − 2·noise) steps: slow.
+//   forest       Ages 0 … `states`−1 [10000] of a forest, as in the toolbox example. Waiting makes
+//                it older, or a fire makes it young again with probability `fire` [.1]; it pays
+//                `wait_reward` [4] at the oldest age. Cutting makes it young and pays `cut_reward`
+//                [2] at the oldest age, 1 in between and 0 at age 0.
 //   queues       `queues` k [2] with room for `capacity` [315] jobs each, one server. Action i
 //                serves queue i. Queue i (from 0) is served at rate μ_i = 1 − i/(2k), gets jobs at
-//                rate `load`·μ_i/k [load .9] and loses those that find it full. With n_i jobs there
-//                a step pays −Σ (1+i)·n_i/capacity. Uniformised, hence self-loops.
+//                rate `load`·μ_i/k [load .9] and loses those that find it full. With n_i jobs in
+//                queue i a step pays −Σ (1+i)·n_i/capacity. Uniformised, hence self-loops.
 //                (capacity+1)^k states; the last queue's length changes fastest.
 //   inventory    Stock 0 … `capacity` [1999] through a year of `seasons` [52]. Orders of 0, 1, 2 …
-//                times `lot` [250] arrive at once, as many as there is room for (so states have
-//                different numbers of actions). Then each of `customers` [20] buys one piece with
-//                the season's probability, between .25 and .75 and back over the year; what is not
-//                there is not sold. Reward: 2 per piece sold, −1 per piece and −5 per order,
+//                times `lot` [250] arrive at once, up to the available room (so states have
+//                different numbers of actions). Then each of `customers` [20] buys one piece, while
+//                stock lasts, with the season's probability, which goes from .25 to .75 and back
+//                over the year. Reward: 2 per piece sold, −1 per piece and −5 per order,
 //                −.002 per piece left over. seasons·(capacity+1) states, the stock changes fastest.
 //                Periodic.
 //   random-walk  A torus of `dimensions` [2] with equal sides. The action names one of the
 //                2·dimensions neighbours; the step goes there with probability `drift` [.1], and
-//                otherwise to any neighbour alike. A state pays a reward uniform in [0, 1) with
-//                probability `reward_share` [.01], or nothing. `states` [10000]. Needs about
-//                side² steps to forget its start.
+//                otherwise to a uniformly random neighbour. A state pays a reward uniform in
+//                [0, 1) with probability `reward_share` [.01], or nothing. `states` [10000]. Needs
+//                about side² steps to forget its start.
 //
-// `states` sets the size where the kind has another measure, too: N means the least square grid or
-// maze with N cells (walls counted), the least capacity with N states, the least torus with N.
-// Together with that measure it is an error.
+// `states` also sets the size of kinds with another measure: N means the smallest square grid or
+// maze with N cells (counting walls), the smallest capacity with N states, the smallest torus with
+// N. Giving both is an error.
 #ifndef STABLEAA_MDP_GENERATE_GENERATORS_H_
 #define STABLEAA_MDP_GENERATE_GENERATORS_H_
 
@@ -70,8 +69,7 @@
 
 namespace stableaa {
 
-// An option that is not set has its kind's default; one that its kind does not have must not be
-// set.
+// An unset option has its kind's default; an option its kind does not have must not be set.
 struct GeneratorOptions {
   std::string kind = {};
   std::uint64_t seed = 1;
@@ -112,11 +110,11 @@ struct GeneratorField {
 // Every option of any kind, once.
 std::span<const GeneratorField> GeneratorFields();
 
-// What a kind makes of one of them.
+// How a kind uses one of them.
 struct GeneratorOption {
   std::string_view name;
-  std::optional<double> default_value;  // none: it follows from other options
-  double least;                         // both ends belong to the range
+  std::optional<double> default_value;  // none: follows from other options
+  double least;                         // both ends are included
   double most;
   std::string_view meaning;
 };
@@ -132,7 +130,7 @@ std::span<const GeneratorKind> GeneratorKinds();
 
 // Throws BadInput for an unknown kind, an option that the kind does not have or that is out of
 // range ("garnet: branching: expected 1 to 1000, found 2000") and a discount outside [0, 1);
-// WorkFailed, before anything is allocated, for a model that does not fit into memory.
+// WorkFailed, before anything is allocated, for a model that does not fit in memory.
 Model GenerateModel(const GeneratorOptions& options);
 
 }  // namespace stableaa

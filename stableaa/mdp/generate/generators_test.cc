@@ -21,7 +21,7 @@
 
 namespace stableaa::generators_test {
 
-// Generates and checks what every model has to be.
+// Generates a model and checks what must hold for all of them.
 Model Generated(const GeneratorOptions& options) {
   Model model = GenerateModel(options);
   CheckCanonical(model.arrays(), options.kind, 1);
@@ -94,7 +94,7 @@ TEST(Generators, OtherSeedsGiveOtherModelsWhereAnythingIsRandom) {
   }
 }
 
-// What numbering cannot change, and that it did change.
+// Checks what renumbering cannot change, and that it did change something.
 TEST(Generators, ShuffledModelsAreTheSameProcess) {
   for (const std::string& kind : KindNames()) {
     const Model model = Generated({.kind = kind, .seed = 4, .states = 2000});
@@ -236,7 +236,7 @@ TEST(Garnet, RowsHaveDistinctNextStatesAndUniformRewards) {
   EXPECT_NEAR(mean, .5, .05);
 }
 
-// Each state is a next state equally often, and spacings of b−1 cuts have E[p²] = 2/(b(b+1)).
+// Each state is a next state equally often, and the spacings of b−1 cuts have E[p²] = 2/(b(b+1)).
 TEST(Garnet, NextStatesAndProbabilitiesHaveTheirDistributions) {
   const Model model = Generated({.kind = "garnet", .states = 20, .actions = 5000, .branching = 4});
   std::vector<double> count(20, 0);
@@ -270,7 +270,8 @@ TEST(Garnet, TheShareOfRowsWithARewardIsKept) {
 
 // ---- grid ----
 
-// The grid once more, from its description: maps instead of arrays, a flood instead of sets.
+// The grid again, written from its description: maps instead of arrays, a flood fill instead of
+// sets.
 struct NaiveGrid {
   using Cell = std::pair<int, int>;  // row, column
   std::map<Cell, std::uint64_t> number;
@@ -294,7 +295,7 @@ struct NaiveGrid {
     int nearest = width + height;
     for (const auto& [y, x] : largest) {
       const int distance = (width - 1 - x) + (height - 1 - y);
-      if (distance <= nearest) goal = {y, x};  // the later is the lower
+      if (distance <= nearest) goal = {y, x};  // the later one is lower
       nearest = std::min(nearest, distance);
     }
   }
@@ -396,7 +397,7 @@ TEST(Grid, NothingButWallsIsRefused) {
 
 // ---- maze ----
 
-// Undirected passages between cells of a maze without its goal's self-loops.
+// Undirected passages between the cells of a maze, without the goal's self-loops.
 std::uint64_t Passages(const Model& model) {
   std::set<std::pair<std::uint64_t, std::uint64_t>> passages;
   for (std::uint64_t state = 0; state < model.states(); ++state) {
@@ -414,14 +415,14 @@ TEST(Maze, EveryCellReachesTheGoalDeterministically) {
     const ModelStructure structure = Analyse(model);
     EXPECT_TRUE(structure.deterministic);
     EXPECT_EQ(structure.absorbing, 1);
-    EXPECT_EQ(structure.closed_components, 1);  // so that all others lead there
+    EXPECT_EQ(structure.closed_components, 1);  // so all others lead there
     EXPECT_EQ(NextStates(model, model.states() - 1, 0), (Distribution{{model.states() - 1, 1}}));
     EXPECT_EQ(RewardOf(model, model.states() - 1, 0), 0);
     EXPECT_EQ(RewardOf(model, 0, 0), -1);
   }
 }
 
-// 26 × 16 rooms, one passage cell less than rooms in a tree; a passage cell has two ends.
+// 26 × 16 rooms; a tree has one passage cell fewer than rooms, and a passage cell has two ends.
 TEST(Maze, WithoutLoopsItIsATreeOfRooms) {
   const Model model = Generated({.kind = "maze", .width = 51, .height = 31, .loops = 0});
   EXPECT_EQ(model.states(), 416 + 415);
@@ -438,7 +439,7 @@ TEST(Maze, LoopsOpenTheirShareOfTheWallsLeft) {
 }
 
 // A 2 × 2 block of open cells would be a ring of four states: right, down, left, up leads back
-// with no move blocked.
+// without a blocked move.
 TEST(Maze, PassagesAreOneCellWide) {
   const Model model = Generated({.kind = "maze", .loops = 1});
   const auto move = [&](std::uint64_t state, std::uint64_t action) {
@@ -472,7 +473,7 @@ TEST(Chain, FourStatesByHand) {
             (std::vector<double>{.01, 0, 0, 0, 0, 0, 0, 1}));
 }
 
-// Plain value iteration with the span certificate: V* lies within γ/(1−γ)·(max d − min d).
+// Plain value iteration with the span certificate: V* is within γ/(1−γ)·(max d − min d).
 std::uint64_t SpanPasses(const Model& model, double discount, double tolerance,
                          std::uint64_t most_passes) {
   std::vector<double> values(model.states(), 0);
@@ -508,7 +509,7 @@ TEST(FullChain, MixesSlowlyAndGarnetFast) {
 
 // ---- forest ----
 
-// The matrices of the example with S = 3, r1 = 4, r2 = 2, p = .1, as every toolbox prints them.
+// The example's matrices with S = 3, r1 = 4, r2 = 2, p = .1, as every toolbox prints them.
 TEST(Forest, ThreeAgesAreTheKnownMatrices) {
   const Model model = Generated({.kind = "forest", .states = 3});
   EXPECT_EQ(NextStates(model, 0, 0), (Distribution{{0, .1}, {1, .9}}));
@@ -557,7 +558,7 @@ TEST(Queues, SizesFollowFromCapacityOrStates) {
   EXPECT_EQ(Generated({.kind = "queues", .queues = 3, .capacity = 4}).states(), 125);
   EXPECT_EQ(Generated({.kind = "queues", .states = 126, .queues = 3}).states(), 216);
   EXPECT_EQ(Analyse(Generated({.kind = "queues", .states = 900})).components, 1);
-  // Without arrivals the queues only empty.
+  // Without arrivals the queues only drain.
   EXPECT_EQ(Analyse(Generated({.kind = "queues", .capacity = 3, .load = 0})).components, 16);
 }
 
@@ -576,7 +577,7 @@ TEST(Inventory, OneCustomerByHand) {
   // Two pieces ordered in season 0: 2·¼ − 5 − 2 − .002·(2 − ¼).
   EXPECT_EQ(NextStates(model, 0, 2), (Distribution{{4, .25}, {5, .75}}));
   EXPECT_NEAR(RewardOf(model, 0, 2), .5 - 7 - .0035, 1e-14);
-  // One piece in stock in season 1, nothing ordered; the year begins anew.
+  // One piece in stock in season 1, nothing ordered; the year starts over.
   EXPECT_EQ(NextStates(model, 4, 0), (Distribution{{0, .75}, {1, .25}}));
   EXPECT_NEAR(RewardOf(model, 4, 0), 1.5 - .0005, 1e-14);
 }
@@ -623,7 +624,7 @@ TEST(RandomWalk, ATorusHasFourNeighboursEach) {
   EXPECT_EQ(model.states(), 16);
   // State 5 lies at (1, 1): its neighbours are (0, 1), (1, 0), (1, 2), (2, 1).
   EXPECT_EQ(NextStates(model, 5, 0), (Distribution{{1, .625}, {4, .125}, {6, .125}, {9, .125}}));
-  // State 0 goes around: (3, 0), (0, 3), (0, 1), (1, 0).
+  // State 0 wraps around: (3, 0), (0, 3), (0, 1), (1, 0).
   EXPECT_EQ(NextStates(model, 0, 1), (Distribution{{12, .125}, {3, .625}, {1, .125}, {4, .125}}));
 }
 

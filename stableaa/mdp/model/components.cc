@@ -13,10 +13,10 @@
 namespace stableaa {
 namespace {
 
-// A quick look whether all states are one component, as in many models that mix well: one state
+// A quick test whether all states form one component, as in many models that mix well: one state
 // reaches every state and every state reaches it. Passes over all transitions spread both
 // properties with one bit per state, which stays in cache where the search would wait for memory at
-// each state. Spreading can take more passes than it is worth: false means undecided.
+// each state. Spreading can take more passes than it is worth, so false means undecided.
 template <typename Column>
 class OneComponentTest {
  public:
@@ -28,7 +28,7 @@ class OneComponentTest {
            Spreads(0, [this](std::vector<bool>& reaching) { return PassBackward(reaching); });
   }
 
-  // For an order of all states; all reach the first. Never false for one component.
+  // For an order of all states in which all reach the first. Never false if there is one component.
   bool PassesAlong(std::span<const std::uint32_t> to_first) const {
     return SpreadsForward(to_first.front()) || SpreadsAlong(to_first) ||
            ReachesAll(to_first.front());
@@ -36,11 +36,11 @@ class OneComponentTest {
 
  private:
   static constexpr int kMostPasses = 4;
-  // A pass must reach this many times as many states as the one before, while these are fewer than
-  // one in so many: growing more slowly, the remaining passes will not reach all of them.
+  // A pass must multiply the states reached by this factor until one in this many has been reached:
+  // with slower growth, the remaining passes will not reach all of them.
   static constexpr std::uint64_t kLeastGrowth = 8;
 
-  // A pass returns how many states have got the property.
+  // A pass returns how many states newly have the property.
   template <typename Pass>
   bool Spreads(std::uint64_t from, Pass pass) const {
     std::vector<bool> found(model_.states(), false);
@@ -59,7 +59,7 @@ class OneComponentTest {
     return Spreads(from, [this](std::vector<bool>& reached) { return PassForward(reached); });
   }
 
-  // What leads away from the first state is found along the order, what leads to it against it.
+  // Paths away from the first state are found along the order, paths to it against it.
   bool SpreadsAlong(std::span<const std::uint32_t> order) const {
     std::vector<char> reached(model_.states(), 0);
     reached[order.front()] = 1;
@@ -73,7 +73,7 @@ class OneComponentTest {
     return count == model_.states();
   }
 
-  // By a search, state after state: it gets to the end of the longest ways.
+  // A search, state by state, which reaches the end of even the longest paths.
   bool ReachesAll(std::uint32_t from) const {
     std::vector<char> reached(model_.states(), 0);
     reached[from] = 1;
@@ -90,7 +90,7 @@ class OneComponentTest {
     return open.size() == model_.states();
   }
 
-  // Returns how many were new.
+  // Returns how many were newly marked.
   std::uint64_t MarkNext(std::uint32_t state, std::vector<char>& reached) const {
     std::uint64_t added = 0;
     const auto [begin, end] = TransitionsOf(state);
@@ -137,16 +137,16 @@ class OneComponentTest {
   std::span<const Column> columns_;
 };
 
-// The search. One number per state says everything about it (Pearce's rindex):
+// The search. One number per state holds everything about it (Pearce's rindex):
 //
 //   0        not visited
-//   1, 2, …  on the way or waiting for its component: the order of the visit or, once known, the
+//   1, 2, …  on the path or waiting for its component: the order of the visit or, once known, the
 //            smallest number of a waiting state that it reaches
-//   S−1, …   its component is complete: S−1 for the first, then downwards
+//   S−1, …   its component is complete: S−1 for the first, then descending
 //
-// Visits are numbered as if complete states had never been there. So a complete state's number is
-// no smaller than any other's, and a minimum need not ask which is which. Only the last of S
-// components gets the number 0, when nobody asks any more.
+// Visits are numbered as if complete states had never existed. So a complete state's number is no
+// smaller than any other's, and a minimum need not distinguish them. Only the last of S components
+// gets the number 0, when it no longer matters.
 template <typename Column>
 class ComponentSearch {
  public:
@@ -169,7 +169,7 @@ class ComponentSearch {
   }
 
  private:
-  // A state on the way from the start, and its next transition to look at.
+  // A state on the path from the start, and the next of its transitions to follow.
   struct Step {
     std::uint64_t transition;
     std::uint64_t end;  // of its transitions
@@ -207,8 +207,8 @@ class ComponentSearch {
     ++next_visit_;
   }
 
-  // Goes on through the transitions of a state up to one that leads to a new state. That one is
-  // looked at again after the return, when the new state's number is known.
+  // Follows a state's transitions up to one that leads to a new state. That one is followed again
+  // after the return, when the new state's number is known.
   std::uint32_t NextNewState(Step& step) {
     std::uint32_t least = number_[step.state];
     std::uint32_t new_state = kNone;
@@ -226,7 +226,8 @@ class ComponentSearch {
     return new_state;
   }
 
-  // The state reaches nothing older that waits: it and all that wait since are a component.
+  // If the state reaches no older waiting state, it and all that started waiting since are a
+  // component.
   void Leave() {
     const Step step = way_.back();
     way_.pop_back();
@@ -246,8 +247,8 @@ class ComponentSearch {
     ++count_;
   }
 
-  // What the way back needs next is known, unlike the way on. Always inline, as GCC 12 takes a
-  // function that only prefetches for one without effect and drops the calls.
+  // Unlike the way forward, what the way back needs next is known. Always inline, because GCC 12
+  // thinks that a function that only prefetches has no effect and drops the calls.
   [[gnu::always_inline]] void PrefetchWayBack() const {
     constexpr std::size_t kAhead = 8;
     if (way_.size() <= kAhead) return;
@@ -259,10 +260,10 @@ class ComponentSearch {
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
   std::span<const Column> columns_;
-  std::vector<std::uint64_t> first_;  // transition of each state: one way to memory less per visit
+  std::vector<std::uint64_t> first_;  // transition of each state: saves a memory access per visit
   std::vector<std::uint32_t> number_;
   std::vector<Step> way_;
-  std::vector<std::uint32_t> waiting_;  // left, but their component is not complete
+  std::vector<std::uint32_t> waiting_;  // finished, but their component is not complete
   std::uint32_t next_visit_ = 1;
   std::uint32_t next_component_;
   std::uint64_t count_ = 0;

@@ -1,8 +1,8 @@
-// Strongly connected components of a model: sets of states that can all reach each other, by
-// whatever actions.
+// Strongly connected components of a model: sets of states that can all reach each other by some
+// actions.
 //
-// Between components there is no way back, so values can be found one component at a time: in the
-// order of their numbers, everything that a component leads to is known before it is its turn.
+// There is no way back between components, so values can be found one component at a time: in the
+// order of their numbers, everything that a component leads to is known before its turn.
 #ifndef STABLEAA_MDP_MODEL_COMPONENTS_H_
 #define STABLEAA_MDP_MODEL_COMPONENTS_H_
 
@@ -23,17 +23,17 @@ struct Components {
 
 // Tarjan's algorithm in Pearce's compact form ("A space-efficient algorithm for finding strongly
 // connected components", IPL 2016), without recursion: one visit per state and transition, on one
-// thread. Before it a few passes try to show that there is only one component, which is ten times
-// faster where it succeeds (a million states in a tenth of a second). Memory: 12 bytes per state,
-// and 24 per state on the longest way without a repetition that the search takes.
+// thread. First a few passes try to show that there is only one component, which is ten times
+// faster when it succeeds (a million states in a tenth of a second). Memory: 12 bytes per state,
+// plus 24 per state on the longest simple path that the search takes.
 //
-// `to_first`, if known, is all states in some order; every state reaches the first. Then there is
-// one component if the first reaches all, which is quick to find out, quickest in the order of a
-// search back from it. The result does not depend on it.
-// Throws WorkFailed for models with 2^32 − 1 states or more.
+// `to_first`, if known, holds all states in an order such that every state reaches the first. Then
+// there is one component if the first reaches all, which is quick to check, quickest in the order
+// of a backward search from it. The result does not depend on it. Throws WorkFailed for models with
+// 2^32 − 1 states or more.
 Components FindComponents(const Model& model, std::span<const std::uint32_t> to_first = {});
 
-// States of each component.
+// The number of states in each component.
 std::vector<std::uint64_t> ComponentSizes(const Components& components);
 
 // True for each component that no transition leaves. There is at least one.

@@ -16,7 +16,7 @@
 
 namespace stableaa::components_test {
 
-// Floyd and Warshall's closure: reach[a][b] if b can be reached from a, at least by staying.
+// Floyd and Warshall's closure: reach[a][b] if b can be reached from a; every state reaches itself.
 std::vector<std::vector<bool>> Reachability(const Graph& graph) {
   const std::size_t n = graph.size();
   std::vector<std::vector<bool>> reach(n, std::vector<bool>(n, false));
@@ -132,7 +132,7 @@ TEST(Components, AMillionStatesInARowNeedNoDeepStack) {
   EXPECT_EQ(found.component_of_state[0], kStates - 1);
 }
 
-// A ring against the order of the states: no quick look can show it.
+// A ring against the order of the states, which the quick test cannot show.
 TEST(Components, ALongRingIsOneComponent) {
   constexpr std::uint64_t kStates = 100000;
   ModelBuilder builder([] { return std::string("ring"); });
@@ -152,7 +152,7 @@ TEST(Components, AWellMixingModelIsOneComponentByTheQuickLook) {
   EXPECT_EQ(found.component_of_state, std::vector<std::uint32_t>(5000, 0));
 }
 
-// Both properties of the quick look can fail alone.
+// Each of the quick test's two properties can fail alone.
 TEST(Components, OneStateThatCannotReturnOrBeReachedIsSeen) {
   Graph graph;
   for (std::uint64_t state = 0; state < 50; ++state) {
@@ -168,7 +168,7 @@ TEST(Components, OneStateThatCannotReturnOrBeReachedIsSeen) {
   EXPECT_EQ(FindComponents(ModelOfGraph(graph)).count, 1);
 }
 
-// All states by their steps to `first`, or none where one does not reach it.
+// All states by their number of steps to `first`, or empty if some state does not reach it.
 std::vector<std::uint32_t> WayTo(std::uint32_t first, const Graph& graph) {
   std::vector<std::uint32_t> order = {first};
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -194,7 +194,7 @@ TEST(Components, AreTheSameWhereAStateIsKnownToBeReachedByAll) {
     if (order.empty()) continue;
     const Components expected = FindComponents(ModelOfGraph(graph));
     (expected.count == 1 ? one : several) += 1;
-    for (const bool shuffled : {false, true}) {  // the order behind the first is only a help
+    for (const bool shuffled : {false, true}) {  // the order after the first is only a hint
       if (shuffled) stream.Shuffle(std::span(order).subspan(1));
       const Components found = FindComponents(ModelOfGraph(graph), order);
       ASSERT_EQ(found.count, expected.count);
@@ -205,7 +205,7 @@ TEST(Components, AreTheSameWhereAStateIsKnownToBeReachedByAll) {
   EXPECT_GT(several, 100);
 }
 
-// Neither passes in the order of the numbers nor along the way back get round it.
+// Neither passes in numerical order nor passes along the way back get around it.
 TEST(Components, ARingInAnyOrderIsOneComponent) {
   constexpr std::uint64_t kStates = 5000;
   ModelBuilder builder([] { return std::string("ring"); });

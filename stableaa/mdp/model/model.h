@@ -1,6 +1,6 @@
-// A Markov decision process with finitely many states, as files give it and solvers read it.
+// A Markov decision process with finitely many states, as read from files and used by solvers.
 //
-// States are 0 … S−1, the actions of state s are 0 … A_s−1 (A_s ≥ 1, different for each state), and
+// States are 0 … S−1, the actions of state s are 0 … A_s−1 (A_s ≥ 1, may differ by state), and
 // every pair (s, a) is a *row*. Rows are numbered by state, then action. Row i has an expected
 // reward and a sparse distribution over next states (compressed sparse rows):
 //
@@ -10,11 +10,11 @@
 //   expected reward of row i  rewards()[i]
 //
 // A model is canonical: within a row the next states ascend without repetition, the probabilities
-// are in (0, 1] and sum to 1 up to rounding, all numbers are finite. ModelBuilder makes any list of
-// transitions so; whoever has a Model need not check again.
+// are in (0, 1] and sum to 1 up to rounding, and all numbers are finite. ModelBuilder makes any
+// list of transitions canonical; a Model need not be checked again.
 //
 // Memory: 12 bytes per transition, 16 per row and 8 per state. Next states have 32 bits; in models
-// with more than 2^32 states they have 64, and a transition 16 bytes.
+// with more than 2^32 states they have 64, and a transition takes 16 bytes.
 #ifndef STABLEAA_MDP_MODEL_MODEL_H_
 #define STABLEAA_MDP_MODEL_MODEL_H_
 
@@ -27,7 +27,7 @@
 
 namespace stableaa {
 
-// The arrays of a model, owned by someone else. One of the two kinds of columns is empty.
+// The arrays of a model, owned by someone else. One of the two column arrays is empty.
 struct ModelArrays {
   std::span<const std::uint64_t> state_rows;       // S+1
   std::span<const std::uint64_t> row_transitions;  // R+1
@@ -37,11 +37,11 @@ struct ModelArrays {
   std::span<const double> rewards;                 // R
 };
 
-// Immutable. Copies share the arrays, so that passing one by value costs little.
+// Immutable. Copies share the arrays, so passing by value is cheap.
 class Model {
  public:
-  // REQUIRES: canonical arrays, kept alive by `owner`. CheckCanonical (model_builder.h) checks what
-  // comes from outside. The discount is a property of some files only.
+  // REQUIRES: canonical arrays, kept alive by `owner`. CheckCanonical (model_builder.h) checks
+  // arrays from outside. Only some file formats provide a discount.
   Model(const ModelArrays& arrays, std::shared_ptr<const void> owner,
         std::optional<double> discount);
 
@@ -60,7 +60,7 @@ class Model {
   std::span<const double> probabilities() const { return arrays_.probabilities; }
   std::span<const double> rewards() const { return arrays_.rewards; }
 
-  // True if next states have 64 bits. `visit` is called with the span of one type or the other:
+  // True if next states have 64 bits. `visit` is called with the span of the type in use:
   //   model.VisitColumns([&](auto columns) { ... columns[k] ... });
   bool wide() const { return !arrays_.wide_columns.empty(); }
   template <typename Visit>
@@ -73,13 +73,13 @@ class Model {
 
   std::optional<double> discount() const { return discount_; }
   Model WithDiscount(std::optional<double> discount) const;
-  // The same transitions with other rewards, one per row, all finite.
+  // The same transitions with different rewards, one per row, all finite.
   Model WithRewards(std::vector<double> rewards) const;
 
   const ModelArrays& arrays() const { return arrays_; }
   std::uint64_t bytes() const;  // of all arrays
 
-  // Equal arrays and discount, bit by bit.
+  // Equal arrays and discount, bit for bit.
   bool operator==(const Model& other) const;
 
  private:
@@ -88,8 +88,8 @@ class Model {
   std::optional<double> discount_;
 };
 
-// Throws BadInput unless 0 ≤ discount < 1; 1 gets a sentence of its own. `where` stands before it
-// ("model.drn:3", "discount").
+// Throws BadInput unless 0 ≤ discount < 1; 1 gets its own explanation. The message starts with
+// `where` ("model.drn:3", "discount").
 void CheckDiscount(double discount, const std::string& where);
 
 }  // namespace stableaa

@@ -16,7 +16,7 @@ namespace {
 constexpr double kSumTolerance = 1e-9;
 constexpr std::uint64_t kLargestNarrow = std::numeric_limits<std::uint32_t>::max();
 
-// How far the sum of n numbers that sum to 1 can come out wrong.
+// The possible rounding error when summing n numbers that add up to 1.
 double SumRounding(std::size_t n) {
   return static_cast<double>(n + 4) * std::numeric_limits<double>::epsilon();
 }
@@ -87,10 +87,10 @@ void ModelBuilder::EndRow(double reward) {
   storage_.rewards.push_back(reward);
 }
 
-// By next state, repetitions summed in the order given.
+// Sorts by next state and sums repetitions in the order given.
 void ModelBuilder::SortRow() {
   for (const auto& [next, probability] : row_) {
-    // The comparison is false for NaN. 1 is exceeded by as much as a sum may.
+    // The comparison is false for NaN. 1 may be exceeded by as much as a sum may.
     if (!(probability >= 0 && probability <= 1 + kSumTolerance)) {
       throw BadInput(fmt::format("{}: {}: expected a probability in [0, 1], found {}", where_(),
                                  RowName(), probability));

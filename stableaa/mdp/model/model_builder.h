@@ -1,4 +1,4 @@
-// Makes a canonical Model of transitions as they come, row after row.
+// Builds a canonical Model from transitions given row by row, in any form.
 //
 //   ModelBuilder builder([&] { return fmt::format("{}:{}", path, line); });
 //   builder.BeginState();
@@ -6,11 +6,12 @@
 //   builder.EndRow(reward);                      // ends action 0 of the state; then action 1, ...
 //   Model model = builder.Finish(discount);
 //
-// What is wrong with a row is a BadInput that starts with where(): a probability that is negative,
-// above 1 or not finite, a reward that is not finite, a sum that differs from 1 by more than 1e-9
-// (the message names the state, the action and the sum), a row without transitions, a state without
-// an action. Sums within 1e-9 of 1 are made 1 by division, unless they differ only by rounding:
-// reading what was written changes nothing. Transitions with probability 0 are left out.
+// An error in a row is a BadInput that starts with where(): a probability that is negative, above 1
+// or not finite, a reward that is not finite, a sum that differs from 1 by more than 1e-9 (the
+// message names the state, the action and the sum), a row without transitions, a state without an
+// action. Sums within 1e-9 of 1 are normalised to 1 by division, unless they differ only by
+// rounding, so reading what was written changes nothing. Transitions with probability 0 are left
+// out.
 #ifndef STABLEAA_MDP_MODEL_MODEL_BUILDER_H_
 #define STABLEAA_MDP_MODEL_MODEL_BUILDER_H_
 
@@ -42,15 +43,15 @@ Model MakeModel(ModelStorage storage, std::optional<double> discount);
 
 class ModelBuilder {
  public:
-  // Where the current row comes from, for messages. Called when something is wrong only.
+  // Where the current row comes from, for messages. Called only on errors.
   using Where = std::function<std::string()>;
   explicit ModelBuilder(Where where);
 
-  // Reserves memory. Callers pass no more than their input can really hold.
+  // Reserves memory. Callers should not pass more than their input can actually hold.
   void Reserve(std::size_t states, std::size_t rows, std::size_t transitions);
 
-  // Uses 64 bits for next states from the start; otherwise they are widened when the first needs
-  // it. Before the first transition.
+  // Uses 64 bits for next states from the start; otherwise they are widened when first needed. Call
+  // before the first transition.
   void UseWideColumns();
 
   void BeginState();
@@ -60,7 +61,7 @@ class ModelBuilder {
   std::uint64_t states() const { return storage_.state_rows.size(); }  // begun so far
   std::uint64_t rows() const { return storage_.rewards.size(); }       // ended so far
 
-  // Throws BadInput if a next state is not among the states, or there is no state.
+  // Throws BadInput if a next state does not exist or there is no state.
   Model Finish(std::optional<double> discount);
 
  private:
@@ -71,14 +72,14 @@ class ModelBuilder {
   std::string RowName() const;  // "state 3, action 0"
 
   Where where_;
-  ModelStorage storage_;  // state_rows without its last entry until Finish
+  ModelStorage storage_;  // state_rows lacks its last entry until Finish
   std::vector<std::pair<std::uint64_t, double>> row_;
   std::uint64_t largest_next_ = 0;
   bool wide_ = false;
 };
 
 // Throws BadInput, starting with `name`, unless the arrays form a canonical model. For arrays that
-// come from outside and are used where they lie. Reads each once, with `threads` threads.
+// come from outside and are used in place. Reads each once, with `threads` threads.
 void CheckCanonical(const ModelArrays& arrays, const std::string& name, int threads);
 
 }  // namespace stableaa

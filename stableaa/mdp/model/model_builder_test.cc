@@ -26,7 +26,7 @@ constexpr std::uint64_t kTwoTo32 = std::uint64_t{1} << 32;
 
 using Transitions = std::vector<std::pair<std::uint64_t, double>>;
 
-// One state after the other, each with one action that pays its number.
+// One state per row, each with one action whose reward is its number.
 Model Build(const std::vector<Transitions>& rows) {
   ModelBuilder builder([] { return std::string("here"); });
   for (const Transitions& row : rows) {
@@ -125,7 +125,7 @@ TEST(ModelBuilder, BuildingAgainGivesTheSameBits) {
   }
 }
 
-// Long rows, whose sums are off by as much as is allowed.
+// Long rows whose sums are off by as much as is allowed.
 TEST(ModelBuilder, BuildingAgainGivesTheSameBitsWhereRowsWereNormalised) {
   RandomStream random(1, "rows");
   for (int trial = 0; trial < 100; ++trial) {
@@ -223,7 +223,7 @@ TEST(ModelBuilder, RefusesNextStatesThatAreNotThere) {
             "here: a transition leads to state 1, but there are only 1 states");
 }
 
-// Cut to 32 bits these would be states 0 and 1, which are there.
+// Truncated to 32 bits, these would be states 0 and 1, which exist.
 TEST(ModelBuilder, NextStatesOfMoreThan32BitsAreNotCut) {
   for (const std::uint64_t next : {kTwoTo32, kTwoTo32 + 1, ~std::uint64_t{0}}) {
     const std::string message = MessageOf([&] { Build({{{1, 1}}, {{0, 0.5}, {next, 0.5}}}); });
@@ -376,7 +376,7 @@ TEST_F(CheckCanonicalOfDamage, SeesBadOffsets) {
   for (std::size_t i = 0; i < 4; ++i) {
     for (const std::uint64_t value : {0, 1, 2, 3, 4, 5, 1000}) {
       if (Sound().state_rows()[i] == value) continue;
-      // Another sharing out of the rows to the states is as good.
+      // A different assignment of rows to states is just as valid.
       if (i == 1 && (value == 1 || value == 2)) continue;
       if (i == 2 && value == 3) continue;
       EXPECT_NE(Fault([&](ModelStorage& s) { s.state_rows[i] = value; }), "no error") << i << value;
@@ -395,7 +395,7 @@ TEST_F(CheckCanonicalOfDamage, SeesBadOffsets) {
 }
 
 TEST_F(CheckCanonicalOfDamage, SeesBadNextStates) {
-  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns[1] = 3; }), "no error");  // not there
+  EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns[1] = 3; }), "no error");  // does not exist
   EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns[8] = 0xffffffff; }), "no error");
   EXPECT_NE(Fault([](ModelStorage& s) { s.narrow_columns[0] = 2; }), "no error");  // repeated
   EXPECT_NE(Fault([](ModelStorage& s) { std::swap(s.narrow_columns[3], s.narrow_columns[4]); }),

@@ -1,4 +1,4 @@
-// For tests that look into models row by row.
+// For tests that inspect models row by row.
 #ifndef STABLEAA_MDP_MODEL_MODEL_ROWS_TEST_H_
 #define STABLEAA_MDP_MODEL_MODEL_ROWS_TEST_H_
 
@@ -29,7 +29,7 @@ inline double RewardOf(const Model& model, std::uint64_t state, std::uint64_t ac
   return model.rewards()[model.state_rows()[state] + action];
 }
 
-// A model of equally likely next states, one action per list: graph[state][action] is the list.
+// A model with equally likely next states, one action per list: graph[state][action] is the list.
 using Graph = std::vector<std::vector<std::vector<std::uint64_t>>>;
 
 inline Model ModelOfGraph(const Graph& graph, bool wide = false) {

@@ -1,5 +1,5 @@
-// Small random models with all the awkward features that real ones have, and their exact solution
-// by another way, for tests.
+// For tests: small random models with all the awkward features of real ones, and their exact
+// solution by an independent method.
 #ifndef STABLEAA_MDP_MODEL_RANDOM_MODEL_TEST_H_
 #define STABLEAA_MDP_MODEL_RANDOM_MODEL_TEST_H_
 
@@ -19,8 +19,8 @@
 
 namespace stableaa {
 
-// Up to `most_states` states with different numbers of actions; among them absorbing ones, cycles
-// of deterministic moves, self-loops, states that nothing leads to, repeated transitions, zero
+// Up to `most_states` states with different numbers of actions, including absorbing ones, cycles of
+// deterministic moves, self-loops, states without predecessors, repeated transitions and zero
 // rewards.
 inline Model RandomModel(std::uint64_t seed, std::uint64_t most_states = 12,
                          std::optional<double> discount = {}) {
@@ -88,13 +88,13 @@ inline std::vector<long double> ExactPolicyValues(const Model& model, double dis
   return values;
 }
 
-// V* by policy iteration with the above.
+// V* by policy iteration, using the function above.
 inline std::vector<long double> ExactValues(const Model& model, double discount) {
   std::vector<std::uint32_t> policy(model.states(), 0);
   long double before = -std::numeric_limits<long double>::infinity();
   for (;;) {
     const std::vector<long double> values = ExactPolicyValues(model, discount, policy);
-    // A better policy has larger values; otherwise rounding leads in a circle of equal ones.
+    // A better policy has larger values; without this check rounding could cycle among equal ones.
     const long double total = std::accumulate(values.begin(), values.end(), 0.0L);
     if (!(total > before)) return values;
     before = total;

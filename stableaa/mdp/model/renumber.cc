@@ -13,23 +13,23 @@
 namespace stableaa {
 namespace {
 
-// Rows up to this length, which is nearly all, are sorted by counting: each transition's place is
-// the number of smaller next states. Quadratic, but without a branch that could be guessed wrongly.
+// Rows up to this length, nearly all of them, are sorted by counting: each transition's position is
+// the number of smaller next states. Quadratic, but without branches to mispredict.
 constexpr std::size_t kShortRow = 16;
 
-// Old states are visited in a random order, so what they need is fetched this many states ahead, in
-// four steps: each address lies in what the step before has fetched.
+// Old states are visited in random order, so what they need is prefetched this many states ahead,
+// in four steps: each address is in the data fetched by the previous step.
 constexpr std::uint64_t kAhead = 6;
 
-// A state's transitions beyond so many are left to the processor's own prefetching.
+// A state's transitions beyond this many are left to the processor's own prefetching.
 constexpr std::uint64_t kMostPrefetched = 64;
 
-// Models up to this size are in the second-level cache: there fetching ahead is only work.
+// Models up to this size fit in the second-level cache, where prefetching is wasted work.
 constexpr std::uint64_t kLeastPrefetchedBytes = std::uint64_t{1} << 19;
 
 constexpr std::uint64_t kLineBytes = 64;
 
-// Arrays of a model. Not vectors: those would write zeros first.
+// The arrays of a model. Not vectors, which would write zeros first.
 template <typename Column>
 struct RenumberedArrays {
   explicit RenumberedArrays(const Model& model)
@@ -46,7 +46,7 @@ struct RenumberedArrays {
   std::unique_ptr<double[]> probabilities;
 };
 
-// One model's way from its old arrays into new ones. Column is the type of next states.
+// Copies one model from its old arrays into new ones. Column is the type of next states.
 template <typename Column>
 class Renumbering {
  public:
@@ -106,8 +106,8 @@ class Renumbering {
     out.row_transitions[to_row] = to;
   }
 
-  // Always inline, as GCC 12 takes a function that only prefetches for one without effect and drops
-  // the calls.
+  // Always inline, because GCC 12 thinks that a function that only prefetches has no effect and
+  // drops the calls.
   [[gnu::always_inline]] void Prefetch(std::span<const std::uint64_t> old_number,
                                        std::uint64_t state) const {
     const std::uint64_t last = old_number.size() - 1;
@@ -129,14 +129,14 @@ class Renumbering {
     }
   }
 
-  // First and number of a state's transitions, the latter cut to kMostPrefetched.
+  // The first of a state's transitions and their number, capped at kMostPrefetched.
   std::pair<std::uint64_t, std::uint64_t> TransitionsOf(std::uint64_t old_state) const {
     const std::uint64_t begin = model_.row_transitions()[model_.state_rows()[old_state]];
     const std::uint64_t end = model_.row_transitions()[model_.state_rows()[old_state + 1]];
     return {begin, std::min(end - begin, kMostPrefetched)};
   }
 
-  // Also the line of the last value, wherever in a line the first one lies.
+  // Includes the cache line of the last value, wherever in a line the first one is.
   template <typename T>
   [[gnu::always_inline]] static void PrefetchLines(std::span<const T> values) {
     constexpr std::size_t kPerLine = kLineBytes / sizeof(T);
@@ -144,7 +144,7 @@ class Renumbering {
     __builtin_prefetch(&values.back());
   }
 
-  // The transitions from `begin` on, to those from `to` on.
+  // Copies the transitions starting at `begin` to those starting at `to`.
   void CopyShortRow(std::uint64_t begin, std::uint64_t length, std::uint64_t to) {
     std::array<Column, kShortRow> next;
     for (std::size_t i = 0; i < length; ++i) next[i] = new_number_[columns_[begin + i]];
@@ -173,7 +173,7 @@ class Renumbering {
 
   const Model& model_;
   std::span<const Column> columns_;
-  std::vector<Column> new_number_;  // as narrow as the columns: more of it stays in cache
+  std::vector<Column> new_number_;  // as narrow as the columns, so more of it stays in cache
   std::shared_ptr<RenumberedArrays<Column>> out_;
   std::vector<std::pair<Column, double>> row_;
 };

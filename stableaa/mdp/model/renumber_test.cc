@@ -18,7 +18,7 @@ std::vector<std::uint64_t> RandomPermutation(std::uint64_t n, std::uint64_t seed
   return numbers;
 }
 
-// The same process: rows, looked at one by one, differ only in the names of states.
+// The same process: compared row by row, only the names of states differ.
 void ExpectRenumbered(const Model& model, const Model& renumbered,
                       const std::vector<std::uint64_t>& number) {
   CheckCanonical(renumbered.arrays(), "renumbered", 1);

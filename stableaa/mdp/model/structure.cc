@@ -15,7 +15,7 @@ struct Steps {
   std::uint64_t most;
 };
 
-// Between neighbours of an ascending sequence.
+// The steps between neighbours of an ascending sequence.
 Steps StepsOf(std::span<const std::uint64_t> offsets) {
   Steps steps{.least = std::numeric_limits<std::uint64_t>::max(), .most = 0};
   for (std::size_t i = 1; i < offsets.size(); ++i) {
@@ -53,7 +53,7 @@ SelfLoops CountSelfLoops(const Model& model, std::span<const Column> columns) {
 template <typename Column>
 std::uint64_t CountReachable(const Model& model, std::span<const Column> columns) {
   std::vector<bool> found(model.states(), false);
-  std::vector<Column> open = {0};  // found, but not looked at
+  std::vector<Column> open = {0};  // found, but not yet visited
   found[0] = true;
   std::uint64_t count = 0;
   while (!open.empty()) {

@@ -1,4 +1,4 @@
-// What a model looks like before it is solved: sizes, shape of the graph, range of the rewards.
+// What a model looks like before solving: sizes, shape of the graph, range of the rewards.
 #ifndef STABLEAA_MDP_MODEL_STRUCTURE_H_
 #define STABLEAA_MDP_MODEL_STRUCTURE_H_
 
@@ -23,10 +23,10 @@ struct ModelStructure {
   double density = 0;  // transitions / (rows · states): 1 if every row leads everywhere
 
   bool deterministic = false;    // every row has one next state
-  double self_loop_share = 0;    // of the rows: those that may stay in their state
-  std::uint64_t reachable = 0;   // states that state 0 can reach by any actions, itself included
+  double self_loop_share = 0;    // share of rows that may stay in their state
+  std::uint64_t reachable = 0;   // states that state 0 can reach by any actions, including itself
   std::uint64_t absorbing = 0;   // states where every action stays with probability 1
-  std::uint64_t components = 0;  // strongly connected ones (components.h)
+  std::uint64_t components = 0;  // strongly connected components (components.h)
   std::uint64_t largest_component = 0;  // in states
   std::uint64_t closed_components = 0;  // those that no transition leaves; absorbing states count
 
@@ -34,8 +34,8 @@ struct ModelStructure {
   double most_reward = 0;
 };
 
-// Reads the model a few times on one thread; needs what FindComponents does.
-// Throws WorkFailed for models with 2^32 − 1 states or more.
+// Reads the model a few times on one thread; needs as much memory as FindComponents. Throws
+// WorkFailed for models with 2^32 − 1 states or more.
 ModelStructure Analyse(const Model& model);
 
 }  // namespace stableaa

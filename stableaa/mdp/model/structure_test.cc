@@ -7,7 +7,7 @@
 
 namespace stableaa::structure_test {
 
-// 0 → 1 ⇄ 2 → 3 (absorbs); 4 → 0 is not reachable; 5 has two actions, one of which leaves.
+// 0 → 1 ⇄ 2 → 3 (absorbing); 4 → 0 is not reachable; 5 has two actions, one of which leaves.
 Model Example() {
   const Graph graph = {{{1}}, {{1, 2}}, {{1}, {3}}, {{3}}, {{0, 1, 5}}, {{5}, {0}}};
   return ModelOfGraph(graph).WithRewards({1, 2, 3, -4, 0, 6, 5, 0});

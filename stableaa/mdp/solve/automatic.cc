@@ -15,17 +15,17 @@
 namespace stableaa {
 namespace {
 
-// The probe: so many backups with so many passes of the policy after each. The first bounds say
-// little, because policies still change; where they grow at first, or have not begun to shrink by
-// the third, they will not soon.
+// The probe: this many backups, each followed by this many passes of the policy. The first bounds
+// say little, because policies still change; if they grow at first, or have not begun to shrink by
+// the third, they will not do so soon.
 constexpr int kProbeImprovements = 4;
 constexpr double kMostGrowth = 1.5;
 constexpr double kLeastShrinkage = 0.95;
 constexpr int kProbePasses = 5;
 constexpr int kEvaluationPasses = 10;
 
-// Iterations (full passes) that mpi may still need after the probe. Finding an order and
-// renumbering take about as long as 20, and then the work begins.
+// The iterations (full passes) that mpi may still need after the probe. Finding an order and
+// renumbering take about as long as 20, and only then does the work begin.
 constexpr double kMostIterations = 60;
 
 // The bounds after a backup.
@@ -34,7 +34,7 @@ struct Pace {
   double gap = 0;
 };
 
-// Iterations until the bounds meet the tolerance, if they go on as between these two.
+// Iterations until the bounds meet the tolerance, if they continue at the pace between these two.
 double Forecast(const Pace& before, const Pace& now, double tolerance) {
   const double shrinkage = std::log(now.gap / before.gap);
   if (!(shrinkage < 0)) return HUGE_VAL;
@@ -54,16 +54,16 @@ std::string Conclusion(const Solution& solution, double iterations) {
              : fmt::format("mpi: stopped after {:.1f} sweeps", iterations);
 }
 
-// What is left to do after mpi.
+// What mpi leaves to be done.
 struct Rest {
   std::vector<double> start;  // values from below
   std::string reason;         // why it stopped
 };
 
-// Solves by mpi as long as that is fast enough. Its memory is free when this returns.
+// Solves by mpi as long as it is fast enough. Its memory has been freed when this returns.
 std::variant<Solution, Rest> TryModifiedPolicyIteration(SolveRun& run) {
   ModifiedPolicyIteration iteration(run);
-  double limit = HUGE_VAL;  // of iterations by mpi
+  double limit = HUGE_VAL;  // on mpi's iterations
   double forecast = HUGE_VAL;
   Pace before;
   Pace now;
@@ -75,7 +75,7 @@ std::variant<Solution, Rest> TryModifiedPolicyIteration(SolveRun& run) {
     }
     const double former = forecast;
     before = std::exchange(now, {run.iterations(), iteration.certificate().half});
-    // No nearer than rounding allows.
+    // Rounding allows nothing closer.
     const double goal = std::max(run.options().tolerance, iteration.certificate().rounding);
     forecast = Forecast(before, now, goal);
     if (improvements == 2 && now.gap > kMostGrowth * before.gap) break;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
 
-// Additions on the way of one term through passes.cc's sum over a row.
+// The number of additions that one term goes through in passes.cc's sum over a row.
 double LongestChain(std::uint64_t transitions) {
   const auto n = static_cast<double>(transitions);
   return transitions < 16 ? n : n / 4 + 6;

@@ -5,14 +5,14 @@
 //   TV + γ/(1−γ) min d  ≤  V*  ≤  TV + γ/(1−γ) max d,
 //
 // where V* is the fixed point of T (MacQueen 1966; Puterman, Theorem 6.6.6). It holds for *any* V
-// but only for a whole backup T of that V: differences of Gauss–Seidel, self-loop-free or
+// but only for a full backup T of that V: differences of Gauss–Seidel, self-loop-free or
 // accelerated steps prove nothing of the kind.
 //
-// Rounding. Everything above is computed in double. A value of the backup is off by at most
+// Rounding. Everything above is computed in double. A backed-up value is off by at most
 // (n+4)·u·(max|r| + max|V|), where u = 2⁻⁵³ and n is the length of the longest chain of additions
-// in a row; the probabilities of a row sum to 1 only up to rounding, too. Both are magnified by
-// 1/(1−γ) like d itself. The bounds are widened by the sum of these, `rounding`. No tolerance below
-// it can be certified.
+// in a row. The probabilities of a row also sum to 1 only up to rounding. Both errors are magnified
+// by 1/(1−γ) like d itself. The bounds are widened by their sum, `rounding`. No tolerance below it
+// can be certified.
 #ifndef STABLEAA_MDP_SOLVE_CERTIFICATE_H_
 #define STABLEAA_MDP_SOLVE_CERTIFICATE_H_
 
@@ -22,23 +22,24 @@
 namespace stableaa {
 
 struct Certificate {
-  double shift = 0;     // what to add to TV to be in the middle of the bounds
+  double shift = 0;     // add this to TV to get the middle of the bounds
   double half = 0;      // V* is within this of TV + shift, in every state
-  double rounding = 0;  // the part of `half` that is rounding
+  double rounding = 0;  // the part of `half` due to rounding
 
   bool finite() const;
 };
 
-// Facts about a model that the rounding term needs, found once.
+// Facts about a model that the rounding term needs, computed once.
 class Certifier {
  public:
-  // `operator_additions`: of what follows the sums over rows, such as mellowmax's sum over actions.
+  // `operator_additions` counts those after the sums over rows, such as mellowmax's sum over
+  // actions.
   Certifier(const Model& model, double discount, double operator_additions = 0);
 
   // From the differences of a plain backup.
   Certificate Certify(const Differences& differences) const;
 
-  // The rounding of a certificate for converged values of that magnitude.
+  // The rounding of a certificate for converged values of this magnitude.
   double Floor(double magnitude) const;
 
   // Every optimal value is within these, whatever the transitions: min r/(1−γ) and max r/(1−γ),
@@ -56,7 +57,7 @@ class Certifier {
   double largest_reward_ = 0;
   double additions_;  // n + 4
   double row_sum_error_;
-  double underflow_;  // what products too small for a double's digits can lose in a row
+  double underflow_;  // what products that underflow can lose in a row
 };
 
 }  // namespace stableaa

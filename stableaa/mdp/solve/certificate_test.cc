@@ -35,7 +35,7 @@ Proof Prove(const Model& model, double discount, const std::vector<double>& valu
   return proof;
 }
 
-// The farthest that the truth is from the middle of the bounds.
+// The largest distance of the truth from the middle of the bounds.
 double Distance(const Proof& proof, const std::vector<long double>& truth) {
   long double farthest = 0;
   for (std::size_t s = 0; s < truth.size(); ++s) {
@@ -44,7 +44,7 @@ double Distance(const Proof& proof, const std::vector<long double>& truth) {
   return static_cast<double>(farthest);
 }
 
-// What elimination in long double may be off by.
+// The possible error of elimination in long double.
 double TruthRounding(const std::vector<long double>& truth, double discount) {
   long double largest = 0;
   for (const long double value : truth) largest = std::max(largest, std::abs(value));
@@ -73,11 +73,11 @@ TEST(Certificate, HoldsForAnyValues) {
       }
     }
   }
-  EXPECT_GT(beyond_rounding, 1000);  // so it is not the rounding that holds it up
+  EXPECT_GT(beyond_rounding, 1000);  // so rounding is not what makes it hold
 }
 
 TEST(Certificate, IsAttainedByTheWorstModels) {
-  // Two absorbing states: one is as good as the upper bound, the other as bad as the lower.
+  // Two absorbing states: one attains the upper bound, the other the lower.
   ModelBuilder builder([] { return std::string("two"); });
   for (std::uint64_t s = 0; s < 2; ++s) {
     builder.BeginState();
@@ -130,7 +130,7 @@ TEST(Certificate, IsNotFiniteWhereTheDifferencesAreNot) {
   EXPECT_FALSE(certifier.Certify({-1e308, 1e308, 0}).finite());
 }
 
-// `columns` next states, one row each, with probabilities as given by `weight`, made canonical.
+// `columns` next states, one row each, with probabilities given by `weight`, made canonical.
 template <typename Weight>
 Model ModelOfLongRows(std::uint64_t states, const Weight& weight) {
   ModelBuilder builder([] { return std::string("long rows"); });
@@ -181,9 +181,9 @@ TEST(Certificate, RoundingCoversBackupsOfLongRows) {
   }
 }
 
-// Every state leads to all n alike, with probabilities whose sum is not quite 1. Then values that
-// are off by a constant have a span of nearly nothing, and bounds without that error would be
-// wrong.
+// Every state leads to all n states alike, with probabilities whose sum is not quite 1. Values that
+// are off by a constant then have a span of nearly zero, and bounds that ignored this error would
+// be wrong.
 TEST(Certificate, CoversRowsWhoseSumIsOffByAsMuchAsAModelMayHave) {
   for (const std::uint64_t n : {2, 10, 300}) {
     const auto size = static_cast<double>(n);
@@ -218,14 +218,14 @@ TEST(Certificate, CoversRowsWhoseSumIsOffByAsMuchAsAModelMayHave) {
   }
 }
 
-// Products of numbers this small lose digits without regard to relative rounding.
+// Products of numbers this small lose digits regardless of relative rounding.
 TEST(Certificate, CoversNumbersNearTheSmallestOnes) {
   ModelBuilder builder([] { return std::string("tiny"); });
   builder.BeginState();
   builder.Transition(0, 1);
   builder.EndRow(kTiny);
   const Model model = builder.Finish(std::nullopt);
-  // In units of the smallest number the truth is 10, and 1 + .9·5 = 5.5 is rounded back to 5.
+  // In units of the smallest number the true value is 10, and 1 + .9·5 = 5.5 is rounded back to 5.
   std::vector<double> values = {0};
   for (int pass = 0; pass < 100; ++pass) {
     const Proof proof = Prove(model, 0.9, values);

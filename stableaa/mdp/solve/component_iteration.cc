@@ -20,29 +20,29 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// Passes over a policy between two improvements, at most.
+// The most passes over a policy between two improvements.
 constexpr int kMostPolicyPasses = 20;
 
-// A policy is evaluated until its change is this share of the improvement's.
+// A policy is evaluated until its change is this fraction of the improvement's.
 constexpr double kForcing = 0.1;
 
-// auto goes over from passes to a Krylov method. In a small component a wrong guess costs little:
-// there one evaluation whose passes do not halve the change is enough. In a large one they must
-// leave nearly all of it, to a policy that has settled.
+// When auto switches from passes to a Krylov method. In a small component a wrong guess costs
+// little, so one evaluation whose passes do not halve the change is enough. In a large one the
+// passes must leave nearly all of it, and the policy must have settled.
 constexpr std::uint64_t kSmallComponent = 30'000;  // states
-constexpr int kFirstPasses = 6;                    // or these, if they hardly change anything
+constexpr int kFirstPasses = 6;                    // stop after these if the change hardly shrinks
 constexpr double kMostLeft = 0.5;
 constexpr double kMostLeftInLarge = 0.9;
 constexpr double kSettled = 0.01;  // share of the states that still change their action
 
-// on_step gets bounds once per so many passes.
+// on_step gets bounds once per this many passes.
 constexpr double kPassesBetweenBounds = 25;
 
-// The part of the tolerance that a component's residual may use up.
+// The share of the tolerance that a component's residual may use up.
 constexpr double kShare = 0.45;
 
-// How exactly a Krylov method solves. Inexact values can make policies go in circles: after a few
-// improvements without a new smallest change it has to be ten times more exact.
+// How accurately a Krylov method solves. Inexact values can make policies cycle: after a few
+// improvements without a new smallest change, it must be ten times more accurate.
 class KrylovAccuracy {
  public:
   double relative() const { return relative_; }
@@ -64,18 +64,18 @@ class KrylovAccuracy {
   int without_gain_ = 0;
 };
 
-// How fast the changes of improvements shrink, with the passes between them.
+// How fast the changes of improvements shrink, including the passes between them.
 class PassPace {
  public:
-  // `passes` over the component so far, in full ones.
+  // `passes` over the component so far, in full passes.
   void AddImprovement(double passes, double change) {
     std::rotate(last_.begin(), last_.begin() + 1, last_.end());
     last_.back() = {passes, change};
     ++improvements_;
   }
 
-  // Slow when it takes too many passes to make the change ten times smaller. The limit is lower
-  // once the policy has settled: then the work of a Krylov method is unlikely to be wasted.
+  // Slow if it takes too many passes to shrink the change tenfold. The limit is lower once the
+  // policy has settled, since a Krylov method's work is then unlikely to be wasted.
   bool IsSlow(bool settled) const {
     constexpr double kMostPassesPerDecade = 60;
     constexpr double kMostPassesPerDecadeSettled = 25;
@@ -111,8 +111,8 @@ struct ComponentWork {
   const SolveMethod method;
   OrderedModel model;
   ComponentBuffers buffers;
-  double bounds_shown = 0;          // iterations when they last were
-  std::uint64_t krylov_states = 0;  // auto: in components that went over to a Krylov method
+  double bounds_shown = 0;          // iterations when bounds were last shown
+  std::uint64_t krylov_states = 0;  // auto: in components that switched to a Krylov method
 };
 
 struct BestRow {
@@ -120,7 +120,7 @@ struct BestRow {
   std::uint64_t row;
 };
 
-// The best row of a state, its self-loop solved out, and what it gives with the values as they are.
+// The best row of a state, with its self-loop solved out, and its value under the current values.
 [[gnu::always_inline]] inline BestRow FindBest(const OrderedModel& m, std::uint64_t state) {
   BestRow best{-kInfinite, 0};
   for (std::uint64_t row = m.state_rows[state]; row < m.state_rows[state + 1]; ++row) {
@@ -144,7 +144,7 @@ enum class Direction { kForward, kBackward };
 // Solves one component of several states.
 class ComponentSolve {
  public:
-  // `share`: its rows ÷ rows of the model. `goal` is for the plain residual.
+  // `share` is its rows ÷ the model's rows. `goal` is for the plain residual.
   ComponentSolve(ComponentWork& work, const StateRange& states, double share, double goal)
       : work_(work),
         run_(work.run),
@@ -155,7 +155,7 @@ class ComponentSolve {
         krylov_(work.method == SolveMethod::kIpi),
         policy_(work.run, work.model, work.buffers, states) {}
 
-  // False when a limit was reached.
+  // False if a limit was reached.
   bool Run();
 
  private:
@@ -188,7 +188,7 @@ class ComponentSolve {
 };
 
 bool ComponentSolve::Run() {
-  double small = goal_;  // changes up to this make it look at the residual
+  double small = goal_;  // changes up to this trigger a look at the residual
   for (int step = 0;; ++step) {
     if (run_.Exhausted(share_ + 1)) return false;
     const double change = PassInTurn(step);
@@ -210,7 +210,7 @@ double ComponentSolve::PassInTurn(int step) {
   return alternates && step % 2 == 1 ? Pass<Direction::kBackward>() : Pass<Direction::kForward>();
 }
 
-// One Gauss–Seidel pass over all rows, and the policy it found. Returns the largest change.
+// One Gauss–Seidel pass over all rows, which also finds the policy. Returns the largest change.
 template <Direction kDirection>
 double ComponentSolve::Pass() {
   const Stopwatch watch;
@@ -232,12 +232,12 @@ double ComponentSolve::Pass() {
   return change;
 }
 
-// Changes up to this may be nothing but rounding and never end.
+// Changes up to this may be pure rounding and never end.
 double ComponentSolve::Noise() const {
   return run_.certifier().Floor(largest_) * (1 - model_.discount);
 }
 
-// TV − V over the component, values untouched.
+// TV − V over the component, leaving the values untouched.
 Differences ComponentSolve::PlainDifferences() {
   const Stopwatch watch;
   const OrderedModel& m = model_;
@@ -258,14 +258,14 @@ Differences ComponentSolve::PlainDifferences() {
   return all;
 }
 
-// A component that is the whole model may be off by a constant, which the certificate takes out.
+// A component that is the whole model may be off by a constant, which the certificate removes.
 bool ComponentSolve::ResidualIsSmall() {
   const Differences differences = PlainDifferences();
   const bool whole = states_.size() == model_.values.size();
   return (whole ? differences.span() / 2 : differences.magnitude()) <= goal_;
 }
 
-// Brings the values closer to those of the policy. `change` is that of the improvement.
+// Brings the values closer to those of the policy. `change` is the improvement's.
 void ComponentSolve::Evaluate(double change) {
   if (work_.method == SolveMethod::kPi) {
     policy_.EvaluateExactly(goal_);
@@ -285,7 +285,7 @@ void ComponentSolve::Evaluate(double change) {
   }
 }
 
-// Returns by what factor the change of a pass fell from the first to the last.
+// Returns the ratio of the last pass's change to the first's.
 double ComponentSolve::EvaluateByPasses(double change) {
   const bool guessing = work_.method == SolveMethod::kAuto && states_.size() <= kSmallComponent;
   const int most = run_.options().evaluation_sweeps.value_or(kMostPolicyPasses);
@@ -302,13 +302,13 @@ double ComponentSolve::EvaluateByPasses(double change) {
   return first > 0 ? now / first : 0;
 }
 
-// Whether passes that left this part of a change are not worth going on with.
+// Whether passes that left this share of a change are not worth continuing.
 bool ComponentSolve::EvaluationIsSlow(double left) const {
   if (states_.size() <= kSmallComponent) return left > kMostLeft;
   return settled() && left > kMostLeftInLarge;
 }
 
-// One component after the other. False when a limit was reached.
+// Solves one component after another. False if a limit was reached.
 bool SolveEach(ComponentWork& work, std::span<const std::uint64_t> components, double goal) {
   SolveRun& run = work.run;
   OrderedModel& model = work.model;
@@ -328,9 +328,8 @@ bool SolveEach(ComponentWork& work, std::span<const std::uint64_t> components, d
   return true;
 }
 
-// A few Gauss–Seidel passes in sequence over the model as it is numbered. Where every row has one
-// next state the first often solves it, and finding components and renumbering would take longer
-// than that.
+// A few Gauss–Seidel passes in sequence over the model as numbered. If every row has one next
+// state, the first pass often solves it, and finding components and renumbering would take longer.
 std::optional<Solution> TryPasses(SolveRun& run, std::span<const std::uint32_t> sequence,
                                   std::vector<double>& values) {
   constexpr int kMostPasses = 3;
@@ -355,7 +354,7 @@ std::optional<Solution> TryPasses(SolveRun& run, std::span<const std::uint32_t> 
     run.Count(model.rows(), PassBytes(model), watch.Seconds());
     run.Report(change, nullptr);
   }
-  // One more backup is kept in case this one is not enough.
+  // One more backup is reserved in case this one is not enough.
   if (run.Magnify(change) > run.options().tolerance || run.Exhausted(2)) return std::nullopt;
   std::vector<double> image(values.size());
   std::vector<std::uint32_t> policy(values.size());
@@ -365,7 +364,7 @@ std::optional<Solution> TryPasses(SolveRun& run, std::span<const std::uint32_t> 
   return run.Finish(SolveMethod::kGs, std::move(image), std::move(policy), certificate);
 }
 
-// From the numbers of the model to the new ones.
+// From the model's numbers to the new ones.
 std::vector<double> Renumbered(std::span<const std::uint64_t> new_number,
                                const std::vector<double>& values) {
   std::vector<double> renumbered(values.size());
@@ -395,7 +394,7 @@ Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double
     if (solution) return *std::move(solution);
   }
 
-  // What is no longer needed is freed at once: fresh memory costs small models as much as a pass.
+  // Free what is no longer needed at once: for small models fresh memory costs as much as a pass.
   const SolvingOrder order = FindSolvingOrder(run.model(), std::exchange(sequence, {}));
   if (!order.as_numbered) {
     run.set_model(Renumber(run.model(), order.new_number));

@@ -34,7 +34,7 @@ void ComponentPolicy::Gather() {
       changed += static_cast<std::uint64_t>(actions[i] != gathered[i]);
     }
     changed_ = static_cast<double>(changed) / static_cast<double>(states_.size());
-    if (changed == 0) return;  // what other components contribute is final, too
+    if (changed == 0) return;  // contributions of other components are final, too
   }
   gathered.assign(actions.begin(), actions.end());
   factored_ = false;
@@ -131,7 +131,7 @@ void ComponentPolicy::FindResidual() {
   }
 }
 
-// V ← V + A⁻¹(c − AV), nearly. False, and V untouched, if that did not get anywhere.
+// V ← V + A⁻¹(c − AV), approximately. False, with V untouched, if it made no progress.
 bool ComponentPolicy::CorrectByKrylov(double relative, double goal) {
   FindResidual();
   buffers_.correction.resize(states_.size());

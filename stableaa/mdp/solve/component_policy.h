@@ -34,11 +34,11 @@ struct StateRange {
   std::uint64_t size() const { return last - first; }
 };
 
-// Memory that one component leaves to the next: there may be millions of a few states each.
+// Memory that components pass on to the next: there may be millions with a few states each.
 struct ComponentBuffers {
   SparseRows policy;                    // W of the policy, columns counted from the first state
   std::vector<double> constants;        // c: rewards and the values of other components
-  std::vector<std::uint32_t> gathered;  // the actions that `policy` was made of
+  std::vector<std::uint32_t> gathered;  // the actions from which `policy` was made
   TriangularFactors factors;
   KrylovSolver krylov;
   std::vector<double> residual;
@@ -48,29 +48,29 @@ struct ComponentBuffers {
 // The relative residual at which a policy's values count as exact.
 inline constexpr double kExactValues = 1e-12;
 
-// The actions that the component's states have, as a system of equations (policy_system.h), and
+// The current actions of the component's states as a system of equations (policy_system.h), and
 // ways to bring the values closer to its solution.
 class ComponentPolicy {
  public:
-  // The others have to outlive it; no other component uses the buffers meanwhile.
+  // The arguments must outlive it, and no other component may use the buffers meanwhile.
   ComponentPolicy(SolveRun& run, OrderedModel& model, ComponentBuffers& buffers,
                   const StateRange& states);
 
-  // Takes the actions that the states have now.
+  // Takes the states' current actions.
   void Gather();
 
-  // The share of the states whose action changed between the last two calls of Gather; 1 before.
+  // The share of states whose action changed between the last two calls of Gather; 1 before that.
   double changed() const { return changed_; }
 
   // A Gauss–Seidel pass. Returns the largest change.
   double Pass();
 
-  // By a preconditioned Krylov method, to `relative` of the residual, or as exactly as possible if
-  // the policy has been evaluated before: then it is likely to be the last. False if that did not
-  // get anywhere. `goal` is for the plain residual.
+  // Uses a preconditioned Krylov method, to `relative` of the residual, or as exactly as possible
+  // if the policy has been evaluated before and so is likely to be the last. False if it made no
+  // progress. `goal` is for the plain residual.
   bool EvaluateByKrylov(double relative, double goal);
 
-  // By LU, or by a Krylov method if the factors would not fit.
+  // Uses LU, or a Krylov method if the factors would not fit.
   void EvaluateExactly(double goal);
 
  private:

@@ -1,4 +1,4 @@
-// How long a pass takes, against streaming as many bytes, and what acceleration adds to it.
+// How long a pass takes, compared with streaming the same bytes, and what acceleration adds to it.
 #ifndef STABLEAA_MDP_SOLVE_PASS_BENCHMARK_H_
 #define STABLEAA_MDP_SOLVE_PASS_BENCHMARK_H_
 
@@ -9,12 +9,12 @@
 
 namespace stableaa {
 
-// Medians over rounds that measure all three in turn: a slow moment of the machine affects all.
+// Medians over rounds that measure all three in turn, so a slow moment of the machine affects all.
 struct PassTiming {
   int threads = 1;
-  std::uint64_t bytes = 0;    // that a pass streams, values of next states not counted
-  double ms_per_sweep = 0;    // of vi: a backup with its bounds and its policy
-  double triad_ms = 0;        // streaming as many bytes
+  std::uint64_t bytes = 0;    // streamed by a pass, not counting values of next states
+  double ms_per_sweep = 0;    // for vi: a backup with its bounds and its policy
+  double triad_ms = 0;        // streaming the same number of bytes
   double ratio = 0;           // of the two
   double anderson_ms = 0;     // a step of the accelerator on the same values
   double anderson_share = 0;  // of the pass

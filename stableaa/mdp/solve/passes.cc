@@ -8,18 +8,18 @@
 namespace stableaa {
 namespace {
 
-// States of a block: enough work for a thread, few enough to share out evenly.
+// States per block: enough work for a thread, few enough to share out evenly.
 constexpr std::uint64_t kBlock = 2048;
 
-// Models with fewer transitions are swept by one thread: starting the others takes longer.
+// Models with fewer transitions are swept by one thread: starting others would take longer.
 constexpr std::uint64_t kLeastParallel = 200'000;
 
-// Values of next states are fetched so many transitions ahead, in models whose values do not fit
-// into the second-level cache anyway.
+// Values of next states are prefetched this many transitions ahead, but only in models whose values
+// do not fit in the second-level cache.
 constexpr std::uint64_t kAhead = 64;
 constexpr std::uint64_t kLeastFetched = 50'000;  // states
 
-// Rows from this length on are summed in four parts, which is faster and rounds less.
+// Rows of at least this length are summed in four parts, which is faster and rounds less.
 constexpr std::uint64_t kLongRow = 16;
 
 template <typename Column>
@@ -40,8 +40,8 @@ View<Column> ViewOf(const Model& model, std::span<const Column> columns) {
           model.transitions()};
 }
 
-// Σ weights[k] values[columns[k]] over a row. Most rows are short: a call would cost as much as the
-// sum.
+// Σ weights[k] values[columns[k]] over a row. Most rows are short, so a function call would cost as
+// much as the sum.
 template <bool kFetch, typename Column>
 [[gnu::always_inline]] inline double RowSum(const Column* columns, const double* weights,
                                             const double* values, std::uint64_t begin,
@@ -65,7 +65,7 @@ template <bool kFetch, typename Column>
   return sum;
 }
 
-// The sum without the transition to `state`, whose probability is left in `stay`.
+// The sum without the transition to `state`, whose probability is stored in `stay`.
 template <typename Column>
 double RowSumElsewhere(const View<Column>& view, const double* values, std::uint64_t begin,
                        std::uint64_t end, std::uint64_t state, double& stay) {
@@ -80,8 +80,8 @@ double RowSumElsewhere(const View<Column>& view, const double* values, std::uint
   return sum;
 }
 
-// Calls pass(first, last, fetch) for blocks of states on `threads` threads and joins what they
-// return. `fetch` tells whether transitions may be fetched ahead: it would read past the last ones.
+// Calls pass(first, last, fetch) for blocks of states on `threads` threads and joins the results.
+// `fetch` says whether transitions may be prefetched; near the end that would read past the last.
 template <typename Pass>
 Differences OverBlocks(std::uint64_t states, std::uint64_t transitions, int threads,
                        const Pass& pass) {
@@ -140,7 +140,7 @@ Differences BackupBlock(const View<Column>& view, double discount, const double*
   return all;
 }
 
-// True if a pass of states up to `last` may fetch kAhead transitions further.
+// True if a pass over states up to `last` may prefetch kAhead transitions further.
 template <typename Column>
 bool MayFetch(const View<Column>& view, std::uint64_t last) {
   return view.states >= kLeastFetched &&

@@ -1,10 +1,10 @@
-// One pass over a model: the backups that all solvers are made of.
+// One pass over a model: the backups that all solvers are built from.
 //
 // A pass streams the model once and reads values of next states at random places. It is bound by
-// memory, so each does all there is to do in the pass: the new values, the extremes of their
-// differences, the best actions.
+// memory, so each pass does everything at once: the new values, the extremes of their differences,
+// the best actions.
 //
-// States are cut into blocks of fixed size, so that the result has the same bits for any number of
+// States are cut into blocks of fixed size, so the result has the same bits for any number of
 // threads.
 #ifndef STABLEAA_MDP_SOLVE_PASSES_H_
 #define STABLEAA_MDP_SOLVE_PASSES_H_
@@ -32,13 +32,13 @@ struct Differences {
   double magnitude() const { return std::max(std::abs(least), std::abs(largest)); }
 };
 
-// image ← TV, and the actions that attain it (the first of equals) unless `actions` is empty.
-// All spans have one entry per state; image and values do not overlap.
+// image ← TV, and the actions that attain it (the first in case of a tie) unless `actions` is
+// empty. All spans have one entry per state; image and values do not overlap.
 Differences BackupPass(const Model& model, double discount, std::span<const double> values,
                        std::span<double> image, std::span<std::uint32_t> actions, int threads);
 
-// The same with the self-loop of each row solved out: image(s) = max_a (r + γ Σ_{s'≠s} p V(s'))/(1
-// − γ p_ss).
+// The same with the self-loop of each row solved out:
+//   image(s) = max_a (r + γ Σ_{s'≠s} p V(s'))/(1 − γ p_ss).
 Differences JacobiPass(const Model& model, double discount, std::span<const double> values,
                        std::span<double> image, int threads);
 
@@ -46,15 +46,15 @@ Differences JacobiPass(const Model& model, double discount, std::span<const doub
 Differences OperatorPass(const Model& model, double discount, const Backup& backup,
                          std::span<const double> values, std::span<double> image, int threads);
 
-// Bytes that a BackupPass streams: the model, the values once, the image.
+// The bytes that a BackupPass streams: the model, the values once, and the image.
 std::uint64_t PassBytes(const Model& model);
 
-// The rows of one policy, gathered so that passes over them alone stream no more than they need:
+// The rows of one policy, gathered so that passes over them stream no more than they need:
 //   (T_π V)(s) = rewards[s] + Σ weights[k] V(columns[k]),   weights = γ p.
 class PolicyRows {
  public:
-  // Needs fewer than 2^32 states. A policy that differs little from the last one costs little: the
-  // model and the discount are those of the call before.
+  // Needs fewer than 2^32 states. A policy that differs little from the last one costs little; the
+  // model and the discount must be those of the previous call.
   void Gather(const Model& model, double discount, std::span<const std::uint32_t> actions,
               int threads);
 
@@ -69,7 +69,7 @@ class PolicyRows {
 
   std::vector<std::uint32_t> actions_;  // as gathered last
   std::vector<std::uint64_t> offsets_;  // of the transitions of each state, and the end
-  // Not vectors: those would write zeros first, which takes as long as the gathering.
+  // Not vectors, which would write zeros first and take as long as the gathering.
   std::unique_ptr<std::uint32_t[]> columns_;
   std::unique_ptr<double[]> weights_;
   std::uint64_t capacity_ = 0;  // of these two

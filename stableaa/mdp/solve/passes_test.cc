@@ -1,4 +1,4 @@
-// Passes against the same formulas written down plainly, in long double.
+// Compares passes with the same formulas written plainly, in long double.
 #include "stableaa/mdp/solve/passes.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ Model Widened(const Model& model) {
   return MakeModel(std::move(storage), model.discount());
 }
 
-// Rows of 1 to `longest` transitions: both ways of summing, and every remainder by four.
+// Rows of 1 to `longest` transitions: covers both ways of summing and every remainder modulo four.
 Model ModelOfManyLengths(std::uint64_t seed, std::uint64_t states, std::uint64_t longest) {
   RandomStream random(seed, "lengths");
   ModelBuilder builder([] { return std::string("lengths"); });
@@ -87,8 +87,8 @@ Model ModelOfManyLengths(std::uint64_t seed, std::uint64_t states, std::uint64_t
   return builder.Finish(std::nullopt);
 }
 
-// Several blocks of states, more than one thread's worth of transitions, and fetching ahead, which
-// must not read past the end.
+// Several blocks of states, more transitions than one thread handles, and prefetching, which must
+// not read past the end.
 std::vector<Model> LargeModels() {
   return {ModelOfManyLengths(1, 5'000, 40),
           GenerateModel({.kind = "garnet", .states = 3'000, .actions = 2}),
@@ -292,7 +292,7 @@ TEST(OperatorPass, AndJacobiPassHaveTheSameBitsForAnyThreadsAndColumns) {
   }
 }
 
-// The model in which every state has the policy's action only.
+// The model in which every state has only the policy's action.
 Model Restricted(const Model& model, const std::vector<std::uint32_t>& policy) {
   ModelBuilder builder([] { return std::string("restricted"); });
   for (std::uint64_t s = 0; s < model.states(); ++s) {
@@ -323,8 +323,8 @@ TEST(PolicyRows, AreTheBackupRestrictedToThePolicy) {
     const std::vector<double> values = RandomValues(1, model.states());
     double largest = 10;
     for (const double reward : model.rewards()) largest = std::max(largest, std::abs(reward));
-    // One after the other into the same rows: another policy, one that differs in few states, in
-    // none, and another again.
+    // One after another into the same rows: a different policy, one that differs in a few states,
+    // in none, and a different one again.
     std::vector<std::vector<std::uint32_t>> policies(2, RandomPolicy(model, 2));
     for (std::uint64_t s = 0; s < model.states(); s += 100) policies[1][s] = 0;
     policies.push_back(policies[1]);

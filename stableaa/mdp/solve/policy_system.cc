@@ -14,7 +14,7 @@ constexpr std::size_t kReductionBlock =
     4096;  // terms summed in one go; fixed, whatever the threads
 constexpr std::size_t kLeastParallelUnknowns = 100'000;
 
-// What half a step of BiCGSTAB leaves at most if the factors are exact. Others leave far more.
+// The most that half a step of BiCGSTAB leaves if the factors are exact. Others leave far more.
 constexpr double kExactFactors = 1e-6;
 
 bool Parallel(std::size_t size, int threads) {
@@ -161,7 +161,7 @@ KrylovResult KrylovSolver::Bicgstab(const SparseRows& rows, const TriangularFact
       x[i] += alpha * h[i];
       r[i] -= alpha * v[i];
     }
-    if (result.iterations == 1) {  // half a step is all it takes where the factors are exact
+    if (result.iterations == 1) {  // with exact factors half a step is enough
       result.reduction = Norm(r) / start;
       if (result.reduction <= std::min(options.relative, kExactFactors)) break;
     }
@@ -266,7 +266,7 @@ KrylovResult KrylovSolver::Gmres(const SparseRows& rows, const TriangularFactors
 }
 
 bool SolveDirectly(const SparseRows& rows, std::span<const double> b, std::span<double> x) {
-  // Entries of the factors at most: n·(2·bandwidth + 1) as numbered, n² in any order.
+  // The most entries in the factors: n·(2·bandwidth + 1) as numbered, n² in any order.
   constexpr std::uint64_t kMostEntries = 20'000'000;
   const std::size_t n = rows.size();
   std::uint64_t bandwidth = 0;

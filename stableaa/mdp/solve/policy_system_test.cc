@@ -35,7 +35,7 @@ Vector RandomVector(std::size_t n, std::uint64_t seed) {
   return x;
 }
 
-// Random entries off the diagonal, each row scaled to the sum `discount`: the matrix of a policy.
+// Random off-diagonal entries, each row scaled to sum to `discount`: the matrix of a policy.
 Weights RandomWeights(std::uint32_t n, std::uint64_t entries, double discount, std::uint64_t seed) {
   RandomStream random(seed, "weights");
   Weights weights(n);
@@ -50,7 +50,7 @@ Weights RandomWeights(std::uint32_t n, std::uint64_t entries, double discount, s
   return weights;
 }
 
-// Steps to both neighbours: elimination makes no new entries.
+// Steps to both neighbours: elimination creates no new entries.
 Weights ChainWeights(std::uint32_t n, double discount) {
   Weights weights(n);
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -60,8 +60,8 @@ Weights ChainWeights(std::uint32_t n, double discount) {
   return weights;
 }
 
-// Every state leads to the last one and back: nothing new if the last comes last, everything if it
-// comes first.
+// Every state leads to the last one and back: elimination creates no new entries if the last comes
+// last, and fills everything if it comes first.
 Weights ArrowWeights(std::uint32_t n, double discount, bool hub_first) {
   const std::uint32_t hub = hub_first ? 0 : n - 1;
   Weights weights(n);
@@ -123,7 +123,7 @@ Vector Eliminated(const Weights& weights, const Vector& b) {
 double Distance(const Vector& a, const Vector& b) {
   double farthest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    // NaN must not look like nothing.
+    // NaN must not pass as no difference.
     farthest = std::max(farthest, std::isnan(a[i] - b[i]) ? HUGE_VAL : std::abs(a[i] - b[i]));
   }
   return farthest;
@@ -257,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(All, Krylov, testing::Values(Inner::kBicgstab, Inner::k
                          });
 
 TEST_P(Krylov, AgreesWithEliminationWithEitherPreconditioner) {
-  KrylovSolver solver;  // one for all: what was left in its vectors must not show
+  KrylovSolver solver;  // reused, to show that leftovers in its vectors do not matter
   for (const Weights& weights : SmallSystems()) {
     const SparseRows rows = Rows(weights);
     const Vector b = RandomVector(weights.size(), 1);
@@ -280,7 +280,7 @@ TEST_P(Krylov, AgreesWithEliminationWithEitherPreconditioner) {
   }
 }
 
-// Then the first half of the first step is the answer, as GMRES finds it in one.
+// Then the first half of the first step is the answer; GMRES finds it in one.
 TEST_P(Krylov, ExactFactorsTakeOneIteration) {
   const Weights weights = ChainWeights(300, .9999);
   const SparseRows rows = Rows(weights);

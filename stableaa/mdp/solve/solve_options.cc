@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-// A number kept in a field of any of these types.
+// A number stored in a field of any of these types.
 template <auto kField>
 SolveOption::Number NumberIn(const std::string& symbol, const OptionRange& range) {
   using Field = std::remove_cvref_t<decltype(std::declval<SolveOptions>().*kField)>;
@@ -31,7 +31,7 @@ SolveOption::Number NumberIn(const std::string& symbol, const OptionRange& range
   return number;
 }
 
-// One of the values, each by its name. `field` returns a reference to what holds it.
+// A choice among values by name. `field` returns a reference to the variable that holds it.
 template <typename Enum, typename FieldOf, typename NameOf>
 SolveOption::Choice OneOf(const std::vector<Enum>& values, const FieldOf& field,
                           const NameOf& name_of) {
@@ -199,7 +199,7 @@ std::string_view Name(Preconditioner preconditioner) {
 }
 
 void SolveOptions::Validate() const {
-  if (discount) CheckDiscount(*discount, "discount");  // has a sentence of its own for 1
+  if (discount) CheckDiscount(*discount, "discount");  // has its own message for 1
   backup.Validate();
   CheckRanges(*this);
   if (anderson) acceleration.Validate();

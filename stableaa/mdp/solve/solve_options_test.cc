@@ -1,4 +1,4 @@
-// What the options refuse, and their description.
+// What the options reject, and their description.
 #include "stableaa/mdp/solve/solve_options.h"
 
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 namespace stableaa {
 namespace {
 
-// Rounding is blamed after so many certificates without a better one, this near to it.
+// Rounding is blamed after this many certificates without improvement, if this close to it.
 constexpr int kPatience = 500;
 constexpr double kNearRounding = 1000;
 
@@ -23,8 +23,8 @@ void CheckFinite(const Certificate& certificate) {
   }
 }
 
-// mellowmax sums over the actions, takes a logarithm and divides by ω: three times as many
-// roundings as actions, and some, in units of the largest action value.
+// mellowmax sums over the actions, takes a logarithm and divides by ω: a little over three
+// roundings per action, in units of the largest action value.
 double OperatorAdditions(const Model& model, const Backup& backup) {
   if (backup.kind != BackupKind::kMellowmax) return 0;
   return 6 * static_cast<double>(model.most_actions()) + 192;
@@ -102,7 +102,7 @@ bool SolveRun::Enough(const Certificate& certificate) {
   } else {
     ++without_progress_;
   }
-  // Near the end rounding decides what the next pass brings, and may keep it from bringing more.
+  // Near the end rounding determines what the next pass achieves, and may prevent any progress.
   const bool only_rounding_left =
       (certificate.rounding >= options_.tolerance && rest <= certificate.rounding) ||
       rest <= kNothingLeft * certificate.rounding;
@@ -128,11 +128,11 @@ bool SolveRun::ShouldRecentre(const Certificate& certificate) {
   return true;
 }
 
-// image ← the middle of the bounds of each state. Returns how far V* can be from it.
+// image ← the middle of each state's bounds. Returns how far V* can be from it.
 double SolveRun::Centre(std::span<double> image, const Certificate& certificate) const {
   const double least = certifier_.least_value();
   const double most = certifier_.most_value();
-  // Far from the solution the rewards alone can tell more than the backup.
+  // Far from the solution the rewards alone can give tighter bounds than the backup.
   if (!(certificate.half > (most - least) / 2)) {
     for (double& value : image) value += certificate.shift;
     return certificate.half;
@@ -152,7 +152,7 @@ Solution SolveRun::Finish(SolveMethod method, std::vector<double> image,
                           std::vector<std::uint32_t> policy, const Certificate& certificate) {
   const double error = Centre(image, certificate);
   std::vector<double> next(image.size());
-  // Measures, updates nothing: not counted.
+  // Not counted: it measures and updates nothing.
   const Differences last = BackupPass(model_, discount_, image, next, {}, options_.threads);
   Solution solution;
   solution.values = std::move(image);

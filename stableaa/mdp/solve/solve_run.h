@@ -1,5 +1,5 @@
-// What all methods of a solve share: the model they see, the account of the work, the limits, and
-// the last backup that makes their values a certified answer.
+// What all solve methods share: the model they see, the accounting of work, the limits, and the
+// last backup that turns their values into a certified answer.
 #ifndef STABLEAA_MDP_SOLVE_SOLVE_RUN_H_
 #define STABLEAA_MDP_SOLVE_SOLVE_RUN_H_
 
@@ -17,7 +17,7 @@
 
 namespace stableaa {
 
-// Sees rewards to be maximised: Solve has turned the sign of costs.
+// Rewards are always maximised here: Solve has negated costs.
 class SolveRun {
  public:
   SolveRun(const Model& model, double discount, const SolveOptions& options);
@@ -33,46 +33,46 @@ class SolveRun {
   // γ/(1−γ) times a difference of values.
   double Magnify(double difference) const { return difference * discount_ / (1 - discount_); }
 
-  // Account of work: the rows that were updated and the bytes streamed in `seconds`.
+  // Accounts for work: the rows updated and the bytes streamed in `seconds`.
   void Count(std::uint64_t rows, std::uint64_t bytes, double seconds);
   void CountInner(std::int64_t iterations) { inner_iterations_ += iterations; }
   double iterations() const;
   std::int64_t inner_iterations() const { return inner_iterations_; }
 
-  // True once a limit is reached or someone asked to stop, and remembers which. `upcoming` are the
-  // iterations about to be done, with those kept for the last backup.
+  // True, remembering which, once a limit is reached or a stop was requested. `upcoming` counts the
+  // iterations about to be done plus those reserved for the last backup.
   bool Exhausted(double upcoming);
-  // The same for the clock and the stop only, between iterations.
+  // The same for only the clock and stop requests, between iterations.
   bool Interrupted();
 
   // Tells on_step. `differences` are of a pass of any kind, or none.
   void Report(double residual, const Certificate* certificate,
               const AcceleratorStatistics* acceleration = nullptr);
 
-  // A plain backup, counted: image ← TV, actions unless empty, and what it proves. Throws
-  // WorkFailed where that is nothing because the values overflow, like Enough.
+  // A plain backup, counted: image ← TV, actions unless empty, and what it proves. Like Enough,
+  // throws WorkFailed if it proves nothing because the values overflow.
   Certificate Backup(std::span<const double> values, std::span<double> image,
                      std::span<std::uint32_t> actions);
-  // The differences of the last one.
+  // The differences of the last backup.
   const Differences& differences() const { return differences_; }
 
-  // For methods whose own passes prove nothing: if there is an on_step, backs the values up and
-  // reports the bounds. Leaves counts of work, differences and progress alone: a solve is the same
-  // watched or not.
+  // For methods whose own passes prove nothing: if there is an on_step, backs up the values and
+  // reports the bounds. Does not affect work counts, differences or progress, so a solve is the
+  // same whether watched or not.
   void ShowBounds(std::span<const double> values);
 
-  // True when the certificate meets the tolerance, or nothing but rounding is left to remove.
+  // True if the certificate meets the tolerance or only rounding is left to remove.
   bool Enough(const Certificate& certificate);
 
-  // Calls of Enough since the bounds were last better than ever.
+  // Calls of Enough since the bounds last improved.
   int without_progress() const { return without_progress_; }
   void ForgetProgress();
 
-  // True, once, when rounding is in the way of the tolerance and a part of it comes from the shift
-  // of values that are off by a constant: then the same backup of image + shift proves more.
+  // True, once, if rounding prevents reaching the tolerance and part of it comes from values that
+  // are off by a constant: backing up image + shift then proves more.
   bool ShouldRecentre(const Certificate& certificate);
 
-  // TV and the certificate of it, as a solution.
+  // TV and its certificate as a solution.
   Solution Finish(SolveMethod method, std::vector<double> image, std::vector<std::uint32_t> policy,
                   const Certificate& certificate);
 
@@ -92,7 +92,7 @@ class SolveRun {
   Stopwatch watch_;
   Differences differences_;
   std::uint64_t row_updates_ = 0;
-  std::int64_t watch_backups_ = 0;  // not among these
+  std::int64_t watch_backups_ = 0;  // not included in the above
   std::int64_t inner_iterations_ = 0;
   std::uint64_t bytes_ = 0;
   double pass_seconds_ = 0;
@@ -102,7 +102,7 @@ class SolveRun {
   bool recentred_ = false;
 };
 
-// The value that every state reaches at least, min r/(1−γ): the start from below.
+// A lower bound on every state's value, min r/(1−γ): the start from below.
 double LeastValue(const Model& model, double discount);
 
 }  // namespace stableaa

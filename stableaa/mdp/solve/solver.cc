@@ -22,7 +22,7 @@ Model WithNegatedRewards(const Model& model) {
   return model.WithRewards(std::move(rewards));
 }
 
-// A file may use 64 bits for next states that fit into 32, which is all that methods by components
+// A file may use 64 bits for next states that fit in 32, the only width that the component methods
 // read.
 Model WithNarrowColumns(const Model& model) {
   struct Both {
@@ -41,7 +41,7 @@ Model WithNarrowColumns(const Model& model) {
 }
 
 void Negate(Solution& solution) {
-  // Not −x, which turns 0 into −0.
+  // Not −x, which would turn 0 into −0.
   for (double& value : solution.values) value = 0 - value;
   std::swap(solution.lower, solution.upper);
   solution.lower = 0 - solution.lower;

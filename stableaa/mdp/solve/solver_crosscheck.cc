@@ -41,7 +41,7 @@ Question Parse(const std::string& line) {
 }
 
 void Answer(const Model& model, const std::string& name, SolveOptions options) {
-  options.max_iterations = 20'000;  // the slowest own up to it
+  options.max_iterations = 20'000;  // the slowest methods report reaching it
   const Solution solution = Solve(model, options);
   std::printf("%s %d %.17g %.17g %.17g %.17g %.17g", name.c_str(), static_cast<int>(solution.end),
               solution.lower, solution.upper, solution.error, solution.policy_error,

@@ -1,4 +1,4 @@
-// How a solve ends that does not reach its tolerance, and that its bounds are honest then, too.
+// How a solve ends that does not reach its tolerance, and that its bounds are still honest.
 
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ TEST(Solver, StopsWhenAskedAndIsHonest) {
         options.on_step = [&](const SolveStep&) { return ++steps < patience; };
         const Solution ended = Solve(model, options);
         EXPECT_TRUE(ended.converged() || ended.end == SolveEnd::kStopped) << variant.name;
-        // What is under way is finished, and the last backup tells of itself.
+        // Work in progress is finished, and the last backup reports itself.
         EXPECT_LE(steps, patience + 2) << variant.name;
         ExpectHonest(model, ended, truth, variant.name + ", on_step");
       }
@@ -116,7 +116,7 @@ TEST(FullSolver, EndsAtTheRoundingFloorAndNamesIt) {
   }
 }
 
-// Rewards so large that values overflow, in the model or only on the way.
+// Rewards so large that values overflow, in the model or only along the way.
 TEST(Solver, HugeRewardsFailOrAreAnsweredHonestly) {
   const double huge = 1e300;
   const double most = std::numeric_limits<double>::max();
@@ -139,7 +139,7 @@ TEST(Solver, HugeRewardsFailOrAreAnsweredHonestly) {
       for (SolveVariant variant : SolveVariants()) {
         SolveOptions& options = variant.options;
         options.discount = discount;
-        options.max_seconds = 100;  // instead of for ever
+        options.max_seconds = 100;  // instead of forever
         const std::string what = variant.name + ", model " + std::to_string(m) + ", discount " +
                                  std::to_string(discount);
         try {
@@ -164,7 +164,7 @@ TEST(Solver, TheSmallestRewardsAreAnsweredHonestly) {
   for (const Model& model : {AbsorbingStates({tiny}), AbsorbingStates({-tiny, 3 * tiny}),
                              TwoStates(tiny, 3 * tiny), TwoStates(1e-310, 2e-310)}) {
     for (const double discount : {0.5, 0.9}) {
-      // Elimination takes differences this small for rounding, so it is given larger ones.
+      // Elimination would take differences this small for rounding, so scale them up.
       const long double scale = 0x1p1000L;
       std::vector<double> rewards(model.rewards().begin(), model.rewards().end());
       for (double& reward : rewards) reward *= static_cast<double>(scale);
@@ -172,7 +172,7 @@ TEST(Solver, TheSmallestRewardsAreAnsweredHonestly) {
       for (long double& value : truth) value /= scale;
       for (SolveVariant variant : SolveVariants()) {
         for (const double tolerance : {1e-6, 1e-322}) {
-          // Its inverse temperature would have to be some 1e310.
+          // Its inverse temperature would have to be around 1e310.
           if (variant.name == "vi dynamic-boltzmann" && tolerance < 1e-6) continue;
           SolveOptions& options = variant.options;
           options.discount = discount;

@@ -21,7 +21,7 @@
 
 namespace stableaa::solver_operators_test {
 
-// V ← mellowmax of the action values, in long double, until nothing moves.
+// V ← mellowmax of the action values, in long double, until nothing changes.
 std::vector<long double> MellowmaxValues(const Model& model, double discount, double omega) {
   std::vector<long double> values(model.states(), 0);
   for (int pass = 0; pass < 3000; ++pass) {

@@ -31,26 +31,26 @@ TEST(FullSolver, AllMethodsAgreeWithEliminationOnAThousandModels) {
     for (SolveVariant variant : SolveVariants()) {
       SolveOptions& options = variant.options;
       options.discount = discount;
-      options.max_seconds = 100;  // instead of for ever
+      options.max_seconds = 100;  // instead of forever
       options.tolerance = tolerances[seed / 5 % tolerances.size()];
       const std::string what = variant.name + ", seed " + std::to_string(seed);
       const Solution solution = Solve(model, options);
       ExpectHonest(model, solution, truth, what);
-      // It may end by rounding only where rounding is really in the way.
+      // It may end by rounding only if rounding is really the obstacle.
       if (solution.converged()) {
         EXPECT_LE(solution.error, options.tolerance) << what;
       } else {
         EXPECT_EQ(solution.end, SolveEnd::kRounding) << what;
-        // A pass of a fixed number of steps can come to a stand before the floor: where it takes
-        // off an alternating error of e only (1−γ)e at a time, that is lost below half a unit in
-        // the last place. Seeds 300224 and 306854 are such cases of mpi anderson.
+        // A pass with a fixed number of steps can stall before the floor: if it removes only (1−γ)e
+        // of an alternating error e at a time, that is lost below half a unit in the last place.
+        // Seeds 300224 and 306854 are such cases for mpi anderson.
         const bool early = variant.name == "mpi anderson";
         if (!early) {
           EXPECT_GT(solution.rounding, options.tolerance / 2) << what;
         }
         EXPECT_LE(solution.error, (early ? 1001 : 20) * solution.rounding) << what;
       }
-      // The sums over a row may have been in another order.
+      // The sums over a row may have been in a different order.
       EXPECT_NEAR(solution.residual, ResidualOf(model, solution), 1e-15 * LargestValue(solution))
           << what;
       if (HasFailure()) return;
@@ -58,7 +58,8 @@ TEST(FullSolver, AllMethodsAgreeWithEliminationOnAThousandModels) {
   }
 }
 
-// Close to 1 the methods that need some 1/(1−γ) passes are given fewer, and must own up to it.
+// Close to 1, methods that need about 1/(1−γ) passes are given fewer, and must report that
+// honestly.
 TEST(FullSolver, IsHonestWhereTheDiscountIsNearlyOne) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const double discount = 0.99999;
@@ -134,7 +135,7 @@ TEST(Solver, MinimisingIsMaximisingTheNegative) {
   }
 }
 
-// Where nothing is paid, costs are 0 and not −0, which would be written so.
+// Where nothing is paid, costs are 0 and not −0, which would be printed with a sign.
 TEST(Solver, NoCostIsWrittenWithoutASign) {
   for (const SolveVariant& variant : PlainSolveVariants()) {
     SolveOptions options = variant.options;
@@ -159,7 +160,7 @@ TEST(Solver, EvaluatesPoliciesAsEliminationDoes) {
         SolveOptions options = variant.options;
         options.minimize = minimize;
         const Solution solution = EvaluatePolicy(model, policy, options);
-        EXPECT_TRUE(std::isnan(solution.policy_error));  // nothing is known of the best policy
+        EXPECT_TRUE(std::isnan(solution.policy_error));  // nothing is known about the best policy
         EXPECT_EQ(solution.policy, policy);
         EXPECT_TRUE(solution.converged());
         for (std::size_t s = 0; s < model.states(); ++s) {
@@ -237,7 +238,7 @@ TEST(Solver, HundredThousandComponentsOfOneState) {
   }
 }
 
-// State s leads to s+1 and s+2, the last absorbs: every state is a component of its own.
+// State s leads to s+1 and s+2, the last one absorbs: every state is its own component.
 TEST(Solver, AWayWithoutReturnTakesGaussSeidelAFewPasses) {
   constexpr std::uint64_t kStates = 20'000;
   for (const bool backwards : {false, true}) {

@@ -1,4 +1,4 @@
-// What the tests of the solver share: every way to solve, the certificate's promises, small models.
+// Shared by the solver's tests: every way to solve, the certificate's promises, small models.
 #ifndef STABLEAA_MDP_SOLVE_SOLVER_VARIANTS_TEST_H_
 #define STABLEAA_MDP_SOLVE_SOLVER_VARIANTS_TEST_H_
 
@@ -59,8 +59,8 @@ inline std::vector<SolveVariant> SolveVariants() {
   return all;
 }
 
-// The certificate's promises, against the truth. A ten-billionth part is left to the rounding of
-// the truth itself.
+// Checks the certificate's promises against the truth, allowing one part in ten billion for the
+// rounding of the truth itself.
 inline void ExpectHonest(const Model& model, const Solution& solution,
                          const std::vector<long double>& truth, const std::string& what) {
   ASSERT_EQ(solution.values.size(), model.states()) << what;
@@ -98,7 +98,7 @@ inline std::vector<SolveVariant> PlainSolveVariants() {
   return all;
 }
 
-// All states absorb, with one action each.
+// All states are absorbing, with one action each.
 inline Model AbsorbingStates(const std::vector<double>& rewards) {
   ModelBuilder builder([] { return std::string("absorbing"); });
   for (std::uint64_t s = 0; s < rewards.size(); ++s) {
@@ -109,7 +109,7 @@ inline Model AbsorbingStates(const std::vector<double>& rewards) {
   return builder.Finish(std::nullopt);
 }
 
-// From state 0 one may stay for `stay` or go for `go` to state 1, from where the way leads back.
+// State 0 can stay for `stay` or go to state 1 for `go`; state 1 leads back.
 inline Model TwoStates(double stay, double go) {
   ModelBuilder builder([] { return std::string("two states"); });
   builder.BeginState();

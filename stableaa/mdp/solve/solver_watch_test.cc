@@ -1,4 +1,4 @@
-// What on_step is told, and that watching changes nothing.
+// What on_step receives, and that watching changes nothing.
 
 #include <gtest/gtest.h>
 
@@ -38,14 +38,14 @@ TEST(Solver, StepsTellOfWhatTheyDo) {
       EXPECT_GE(steps[i].seconds, steps[i - 1].seconds) << variant.name;
       EXPECT_GE(steps[i].inner_iterations, steps[i - 1].inner_iterations) << variant.name;
     }
-    // The last one is the backup that the answer comes from.
+    // The last step is the backup that gives the answer.
     EXPECT_EQ(steps.back().lower, solution.lower) << variant.name;
     EXPECT_EQ(steps.back().upper, solution.upper) << variant.name;
     EXPECT_EQ(steps.back().iterations, solution.iterations) << variant.name;
   }
 }
 
-// Everything but times and rates.
+// Compares everything but times and rates.
 void ExpectSameSolve(const Solution& a, const Solution& b, const std::string& what) {
   EXPECT_EQ(a.values, b.values) << what;
   EXPECT_EQ(a.policy, b.policy) << what;
@@ -68,7 +68,7 @@ void ExpectSameSolve(const Solution& a, const Solution& b, const std::string& wh
   EXPECT_EQ(a.acceleration->rejected, b.acceleration->rejected) << what;
 }
 
-// Solves alone and watched. Returns the backups made for the one who watches.
+// Solves unwatched and watched. Returns the number of backups made for watching.
 std::int64_t ExpectSameWatched(const Model& model, SolveOptions options, const std::string& what) {
   const Solution alone = Solve(model, options);
   EXPECT_EQ(alone.watch_backups, 0) << what;
@@ -83,7 +83,7 @@ std::int64_t ExpectSameWatched(const Model& model, SolveOptions options, const s
   return watched.watch_backups;
 }
 
-// Models on which auto once took another method when someone watched: gs alone, ipi watched.
+// Models on which auto used to choose differently when watched: gs unwatched, ipi watched.
 std::vector<std::pair<Model, double>> OnTheVergeOfKrylov() {
   return {
       {GenerateModel({.kind = "queues", .queues = 2, .capacity = 7}), .98},
@@ -118,7 +118,7 @@ TEST(FullSolver, WatchingChangesNothingWhateverTheModelAndTheLimits) {
       SolveOptions& options = variant.options;
       options.discount = std::vector<double>{.9, .99, .999}[seed % 3];
       options.threads = 1 + static_cast<int>(seed % 2);
-      // Limits at all places, among them those next to a backup for the one who watches.
+      // Limits at various points, including right next to a backup made for watching.
       if (seed % 4 != 0) options.max_iterations = 1 + static_cast<double>(seed * 7 % 120);
       backups += ExpectSameWatched(model, options, variant.name + ", seed " + std::to_string(seed));
       if (HasFailure()) return;
@@ -148,7 +148,7 @@ TEST(FullSolver, WatchingChangesNothingOnStructuredModels) {
   }
 }
 
-// What a backup for those who watch finds is nobody else's business.
+// The result of a backup made for watching affects nothing else.
 TEST(Solver, WatchingValuesThatOverflowChangesNothing) {
   const Model model = GenerateModel({.kind = "chain", .states = 60});
   std::vector<double> rewards(model.rewards().begin(), model.rewards().end());

@@ -12,7 +12,7 @@ namespace {
 
 using States = std::vector<std::uint32_t>;
 
-// For each state the states with a transition to it; one that has several is there several times.
+// For each state, the states with a transition to it, repeated if there are several.
 struct Predecessors {
   std::vector<std::uint64_t> offsets;
   States states;
@@ -30,7 +30,7 @@ Predecessors FindPredecessors(const Model& model) {
   for (const std::uint32_t next : model.arrays().narrow_columns) ++found.offsets[next + 2];
   std::partial_sum(found.offsets.begin(), found.offsets.end(), found.offsets.begin());
   found.states.resize(model.transitions());
-  // Offsets are one place ahead while they count up to where the next state begins.
+  // Offsets run one place ahead while they count up to where the next state begins.
   for (std::uint64_t s = 0; s < model.states(); ++s) {
     for (const std::uint32_t next : TargetsOf(model, s)) {
       found.states[found.offsets[next + 1]++] = static_cast<std::uint32_t>(s);
@@ -64,8 +64,8 @@ States Goals(const Model& model) {
   return absorbing.empty() ? paying : absorbing;
 }
 
-// All states by their distance to the goals; those that reach none come last, each lot from its
-// lowest number on.
+// All states by distance to the goals. Those that reach none come last, in further searches that
+// each start from the lowest state left.
 StateSequence BackwardsFrom(const Model& model, States goals) {
   const Predecessors predecessors = FindPredecessors(model);
   std::vector<char> seen(model.states());

@@ -1,9 +1,9 @@
 // The order in which Gauss–Seidel goes through the states.
 //
-// Components first: each comes after all that it leads to, so that what it depends on is final
-// before it is its turn. Within a component by the number of steps to a goal: one pass then
-// carries the goal's value along every shortest path. Goals are the absorbing states that pay more
-// than the worst reward, or, where there are none, the states with the best reward of all.
+// Components first: each comes after all that it leads to, so everything it depends on is final
+// before its turn. Within a component, states are sorted by the number of steps to a goal, so one
+// pass carries the goal's value along every shortest path. Goals are the absorbing states that pay
+// more than the worst reward or, if there are none, the states with the best reward of all.
 #ifndef STABLEAA_MDP_SOLVE_SOLVING_ORDER_H_
 #define STABLEAA_MDP_SOLVE_SOLVING_ORDER_H_
 
@@ -15,19 +15,19 @@
 
 namespace stableaa {
 
-// All states in an order.
+// All states in some order.
 struct StateSequence {
   std::vector<std::uint32_t> states;
-  bool all_reach_first = false;  // known to: false may mean not known
+  bool all_reach_first = false;  // if known; false may mean unknown
 };
 
-// By their distance to the goals; those that reach none come last (kBfs). Or as numbered (kModel).
-// Next states must have 32 bits.
+// Sorted by distance to the goals, those that reach none last (kBfs), or as numbered (kModel). Next
+// states must have 32 bits.
 StateSequence FindStateSequence(const Model& model, StateOrder order);
 
 struct SolvingOrder {
   std::vector<std::uint64_t> new_number;  // of each state
-  std::vector<std::uint64_t> components;  // first new number of each, and the number of states
+  std::vector<std::uint64_t> components;  // first new number of each, then the number of states
   bool as_numbered = false;               // new_number is 0, 1, 2, …
 };
 

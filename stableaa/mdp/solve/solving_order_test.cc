@@ -33,7 +33,7 @@ void VisitTransitions(const Model& model, const Visit& visit) {
   }
 }
 
-// As the header says, by another way.
+// As the header says, computed differently.
 std::vector<bool> ExpectedGoals(const Model& model) {
   const auto [worst, best] = std::ranges::minmax(model.rewards());
   std::vector<bool> absorbing(model.states(), true);
@@ -148,7 +148,7 @@ TEST(SolvingOrder, BreadthFirstGoesOutwardsFromTheGoalsWithinComponents) {
   }
 }
 
-// Whether every state reaches the first of the sequence, round by round.
+// Whether every state reaches the first of the sequence, computed round by round.
 bool AllReach(const Model& model, std::uint64_t first) {
   std::vector<bool> reaching(model.states(), false);
   reaching[first] = true;
@@ -175,11 +175,11 @@ TEST(StateSequence, KnowsWhenAllStatesReachTheFirst) {
   for (const bool shuffle : {false, true}) {
     const Model forest = GenerateModel({.kind = "forest", .shuffle = shuffle, .states = 300});
     EXPECT_TRUE(FindStateSequence(forest, StateOrder::kBfs).all_reach_first);
-    EXPECT_FALSE(FindStateSequence(forest, StateOrder::kModel).all_reach_first);  // not looked at
+    EXPECT_FALSE(FindStateSequence(forest, StateOrder::kModel).all_reach_first);  // not checked
   }
 }
 
-// States 0 – 1 – 2 – 3 – 4 in a row, left and right; `rewards` of going right.
+// States 0 – 1 – 2 – 3 – 4 in a row, moving left and right; `rewards` are for going right.
 Model Row(const std::vector<double>& rewards, bool absorbing_end) {
   const std::uint64_t n = rewards.size();
   ModelBuilder builder([] { return std::string("row"); });
@@ -201,14 +201,14 @@ Model Row(const std::vector<double>& rewards, bool absorbing_end) {
 using Numbers = std::vector<std::uint64_t>;
 
 TEST(SolvingOrder, GoalsAreAbsorbingStatesBetterThanTheWorst) {
-  // The end absorbs at 0; the best reward elsewhere does not matter.
+  // The end absorbs at 0; better rewards elsewhere do not matter.
   EXPECT_EQ(OrderOf(Row({5, -1, -1, -1, 0}, true), StateOrder::kBfs).new_number,
             (Numbers{4, 3, 2, 1, 0}));
 }
 
 TEST(SolvingOrder, ATrapThatPaysTheWorstIsNoGoal) {
   const SolvingOrder order = OrderOf(Row({5, -1, -1, -1, -1}, true), StateOrder::kBfs);
-  // The trap comes first, as its component, then outwards from state 0.
+  // The trap comes first, as its own component, then outwards from state 0.
   EXPECT_EQ(order.new_number, (Numbers{1, 2, 3, 4, 0}));
   EXPECT_EQ(order.components, (Numbers{0, 1, 5}));
 }

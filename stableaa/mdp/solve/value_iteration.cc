@@ -12,16 +12,16 @@ namespace stableaa {
 namespace {
 
 constexpr int kEvaluationPasses = 40;
-// A fixed number, because an accelerated map must not change from step to step.
+// Fixed, because an accelerated map must not change from step to step.
 constexpr int kAcceleratedEvaluationPasses = 5;
 
-// How far a policy is evaluated before the next improvement: its span against the backup's.
+// How far a policy is evaluated before the next improvement: its span relative to the backup's.
 constexpr double kForcing = 0.1;
 
-// Methods whose own passes prove nothing make a plain backup now and then, to know where they are.
+// Methods whose own passes prove nothing make an occasional plain backup to see where they are.
 constexpr int kPassesBetweenBackups = 25;
 
-// Certificates without better bounds after which acceleration is given up.
+// Acceleration is given up after this many certificates without better bounds.
 constexpr int kAcceleratedPatience = 200;
 
 void CheckFinite(const Differences& differences) {
@@ -30,8 +30,8 @@ void CheckFinite(const Differences& differences) {
   }
 }
 
-// The accelerator of a solve that asked for one. Where it brings no better bounds for a long time
-// (rounding and changes of policy can do that) it is given up: plain steps get there.
+// The accelerator of a solve that asked for one. If it brings no better bounds for a long time,
+// which rounding and changes of policy can cause, it is given up: plain steps get there.
 class Acceleration {
  public:
   explicit Acceleration(SolveRun& run) : run_(run) {
@@ -42,7 +42,7 @@ class Acceleration {
     active_ = true;
   }
 
-  // The next iterate: the mix, or the image.
+  // Sets the next iterate: the mix, or the image.
   void Advance(std::vector<double>& values, std::vector<double>& image) {
     if (active_ && run_.without_progress() > kAcceleratedPatience) {
       active_ = false;
@@ -68,7 +68,7 @@ class Acceleration {
   bool active_ = false;
 };
 
-// Without the constant that the bounds show the values to lack. Policies do not depend on it.
+// Removes the constant by which the bounds show the values to be off. Policies do not depend on it.
 void Recentre(const Certificate& certificate, std::vector<double>& values,
               std::vector<double>& image) {
   for (double& value : image) value += certificate.shift;
@@ -101,7 +101,7 @@ Solution SolveByMellowmax(SolveRun& run) {
     acceleration.Advance(values, image);
   }
   // The greedy policy. V_π ≥ V + min d/(1−γ) because max ≥ mellowmax, so it loses at most the width
-  // of the bounds and the bias.
+  // of the bounds plus the bias.
   std::vector<double> greedy(states);
   std::vector<std::uint32_t> policy(states);
   BackupPass(run.model(), run.discount(), values, greedy, policy, run.options().threads);
@@ -117,7 +117,7 @@ Solution SolveByMellowmax(SolveRun& run) {
   return solution;
 }
 
-// No bounds: several fixed points are possible, and the residual is all that can be told.
+// No bounds: there may be several fixed points, and only the residual is known.
 Solution SolveByBoltzmann(SolveRun& run) {
   const std::size_t states = run.model().states();
   std::vector<double> values(states);
@@ -144,7 +144,7 @@ Solution SolveByBoltzmann(SolveRun& run) {
 using UncertainPass = std::function<Differences(std::int64_t t, std::span<const double> values,
                                                 std::span<double> image)>;
 
-// Repeats such passes and makes a plain backup where its certificate may be enough.
+// Repeats such passes and makes a plain backup when its certificate may suffice.
 Solution SolveByUncertainPasses(SolveRun& run, SolveMethod method, const UncertainPass& pass) {
   const std::size_t states = run.model().states();
   std::vector<double> values(states);
@@ -246,7 +246,7 @@ void ModifiedPolicyIteration::Evaluate(int most_passes) {
   const std::uint64_t states = run_.model().states();
   const double share = static_cast<double>(states) / static_cast<double>(run_.model().rows());
   const double start = run_.differences().span();
-  // No nearer than the last backup will need.
+  // No closer than the last backup will need.
   const double goal =
       std::max(kForcing * start, 0.5 * run_.options().tolerance * (1 - run_.discount()) /
                                      std::max(run_.discount(), 1e-300));
@@ -278,7 +278,7 @@ Solution ModifiedPolicyIteration::Finish() {
 namespace {
 
 // The map V ← T_π^j TV with a fixed j, accelerated. Its first pass is a plain backup, whose
-// certificate holds for whatever values it was given.
+// certificate holds for any values it is given.
 Solution SolveByAcceleratedModifiedPolicyIteration(SolveRun& run) {
   const std::uint64_t states = run.model().states();
   const double share = static_cast<double>(states) / static_cast<double>(run.model().rows());

@@ -1,4 +1,4 @@
-// vi and jacobi, mpi, and the accelerated ones: methods whose passes update all states at once.
+// vi, jacobi, mpi and their accelerated variants: methods whose passes update all states at once.
 #ifndef STABLEAA_MDP_SOLVE_VALUE_ITERATION_H_
 #define STABLEAA_MDP_SOLVE_VALUE_ITERATION_H_
 
@@ -10,18 +10,19 @@ Solution SolveByValueIteration(SolveRun& run);  // vi with max, plain or acceler
 Solution SolveByOperator(SolveRun& run);        // vi with mellowmax, boltzmann, dynamic-boltzmann
 Solution SolveByJacobi(SolveRun& run);
 
-// Modified policy iteration, a step at a time: `auto` can watch it and stop.
+// Modified policy iteration, one step at a time, so `auto` can watch it and stop.
 class ModifiedPolicyIteration {
  public:
   explicit ModifiedPolicyIteration(SolveRun& run);
 
-  // A plain backup of the values; true if its certificate is enough or a limit is reached.
+  // A plain backup of the values; true if its certificate suffices or a limit is reached.
   bool Improve();
-  // Passes of the policy found, until their span is a tenth of the backup's or as many as allowed.
+  // Passes of the policy just found, until their span is a tenth of the backup's or the limit is
+  // reached.
   void Evaluate(int most_passes);
 
   const Certificate& certificate() const { return certificate_; }
-  // Values from below: TV ≥ V, V ≤ V*. For a method that goes on from here.
+  // Values from below, TV ≥ V and V ≤ V*, for a method that continues from here.
   std::vector<double> LowerBound() const;
 
   Solution Finish();

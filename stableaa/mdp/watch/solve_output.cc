@@ -22,7 +22,7 @@ void Open(std::optional<AtomicFile>& file, const std::optional<std::filesystem::
   if (path) file.emplace(*path);
 }
 
-// The header, and then a line for each state from `print(buffer, state)`.
+// Writes the header, then a line for each state using `print(buffer, state)`.
 template <typename Print>
 void WriteLines(AtomicFile& file, std::string_view header, std::size_t states, const Print& print) {
   constexpr std::size_t kFlushBytes = std::size_t{1} << 18;

@@ -1,4 +1,4 @@
-// The files of a solve with one line per state, as CSV:
+// The output files of a solve, with one line per state, as CSV:
 //
 //   values   state,value
 //   policy   state,action
@@ -19,8 +19,8 @@
 
 namespace stableaa {
 
-// The files that are wanted. Opened before the solve, so that a path that cannot be written to is
-// an error before the work; each appears at once when it is complete (AtomicFile).
+// The requested files. They are opened before the solve, so that an unwritable path fails before
+// the work; each appears atomically when complete (AtomicFile).
 class SolutionFiles {
  public:
   struct Paths {
@@ -31,7 +31,7 @@ class SolutionFiles {
 
   explicit SolutionFiles(const Paths& paths);
 
-  // Once. Bounds of a solution without a certificate are empty cells.
+  // Call once. Without a certificate the bounds are empty cells.
   void Write(const Solution& solution);
 
  private:
@@ -40,9 +40,9 @@ class SolutionFiles {
   std::optional<AtomicFile> bounds_;
 };
 
-// A policy of the model, read from a file as SolutionFiles writes it: the header and then every
-// state exactly once, in any order. BadInput with file:line for all else, a state or an action that
-// the model does not have included.
+// Reads a policy for the model from a file as SolutionFiles writes it: the header, then every state
+// exactly once, in any order. Anything else is BadInput with file:line, including a state or an
+// action that the model does not have.
 std::vector<std::uint32_t> ReadPolicy(const std::filesystem::path& path, const Model& model);
 
 }  // namespace stableaa

@@ -33,7 +33,7 @@ class SolveOutput : public testing::Test {
     return path;
   }
 
-  // The message of the error, without the path before it.
+  // The error message without the leading path.
   std::string PolicyError(const std::string& content) const {
     const std::filesystem::path path = File(content);
     const std::string message = MessageOf([&] { ReadPolicy(path, model_); });
@@ -80,7 +80,7 @@ TEST_F(SolveOutput, BoundsAreAroundTheValuesAndRoundedOutwards) {
     double upper = 0;
     ASSERT_EQ(std::sscanf(line.c_str(), "%llu,%lf,%lf", &state, &lower, &upper), 3) << line;
     EXPECT_EQ(state, s);
-    // In long double the sums are exact enough to see the rounding.
+    // In long double the sums are exact enough to show the rounding.
     const long double value = ThreeValues().values[s];
     EXPECT_LT(lower, value - 0.5L);
     EXPECT_GT(upper, value + 0.25L);

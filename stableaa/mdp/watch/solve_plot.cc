@@ -72,7 +72,7 @@ std::string DataElement(const std::vector<SolveCurve>& curves) {
   return fmt::format("{}{}{}", kDataBegin, EscapedXml(data), kDataEnd);
 }
 
-// False if a line is not one of DataElement's.
+// False if a line was not written by DataElement.
 bool ParseData(const std::string& data, std::vector<SolveCurve>& curves) {
   bool header = true;
   std::vector<std::string> cells;
@@ -115,8 +115,8 @@ std::string DataBlock(std::string_view name, const SolveCurve& curve, Number num
   return block + "EOD\n";
 }
 
-// The last moments of the longest and the shortest run differ by so much that one would be a line
-// at the edge of the picture.
+// True if the longest and the shortest run end so far apart that one would be a line at the edge of
+// the picture.
 bool NeedsLogarithmicTime(const std::vector<SolveCurve>& curves) {
   double least = std::numeric_limits<double>::infinity();
   double most = 0;
@@ -128,8 +128,8 @@ bool NeedsLogarithmicTime(const std::vector<SolveCurve>& curves) {
   return most > 20 * least;
 }
 
-// The lower end of the picture: a little below the smallest bound. Changes may be far smaller, or
-// vanish, and tell nothing there.
+// The lower end of the picture: a little below the smallest bound. Changes may be far smaller or
+// vanish, but say nothing there.
 double LeastShown(const std::vector<SolveCurve>& curves, double tolerance) {
   double least = tolerance;
   for (const SolveCurve& curve : curves) {
@@ -141,7 +141,7 @@ double LeastShown(const std::vector<SolveCurve>& curves, double tolerance) {
 }
 
 std::string Script(const std::vector<SolveCurve>& curves, double tolerance) {
-  constexpr std::size_t kFewPoints = 60;    // so many can be told apart
+  constexpr std::size_t kFewPoints = 60;    // this many can be told apart
   constexpr std::size_t kEnoughPoints = 3;  // for a curve
   std::string script =
       "set terminal svg size 900, 540 dynamic noenhanced font 'DejaVu Sans,13' "
@@ -175,7 +175,7 @@ std::string Script(const std::vector<SolveCurve>& curves, double tolerance) {
           bounds <= kFewPoints ? "linespoints" : "lines", colour,
           bounds <= kFewPoints ? "pointtype 7 pointsize 0.5" : "", GnuplotQuoted(curve.label));
     }
-    // Where the passes prove nothing, their changes show how the run went.
+    // If the passes prove nothing, their changes show how the run went.
     if (bounds < kEnoughPoints && Count(curve, &SolveCurve::Point::residual) > bounds) {
       script += DataBlock(fmt::format("changes{}", i), curve, &SolveCurve::Point::residual);
       plots += fmt::format(", $changes{} using 1:2 with lines linecolor rgb '{}' dashtype 3 {}", i,

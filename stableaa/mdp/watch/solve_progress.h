@@ -1,10 +1,10 @@
-// A solve on the terminal: how far the bound on the error has come down to the tolerance, on a
+// Shows a solve on the terminal: how close the error bound has come to the tolerance, on a
 // logarithmic scale.
 //
 //   grid.drn  45% |█████████▍      | 12s elapsed  8.3s left  134 passes, gap 3.2e-04 → 1e-06
 //
-// After a pass that proves no bounds the line tells the largest change instead, and the bar shows
-// what that would mean for the error if the pass were plain: γ/(1−γ) times as much.
+// After a pass that proves no bounds, the line shows the largest change instead, and the bar shows
+// what it would mean for the error if the pass were plain: γ/(1−γ) times as much.
 #ifndef STABLEAA_MDP_WATCH_SOLVE_PROGRESS_H_
 #define STABLEAA_MDP_WATCH_SOLVE_PROGRESS_H_
 
@@ -17,7 +17,7 @@ namespace stableaa {
 
 class SolveProgress {
  public:
-  // Label, mode, stream, columns and clock of `options` count.
+  // Uses the label, mode, stream, columns and clock of `options`.
   SolveProgress(ProgressOptions options, double discount, double tolerance);
 
   void Add(const SolveStep& step);
@@ -25,7 +25,7 @@ class SolveProgress {
  private:
   const double discount_;
   const double tolerance_;
-  double first_ = 0;  // the first gap; 0: none yet
+  double first_ = 0;  // the first gap; 0 if none yet
   Progress progress_;
 };
 

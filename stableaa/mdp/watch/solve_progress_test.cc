@@ -17,7 +17,7 @@ TEST(SolveProgressShare, IsLogarithmicFromTheFirstGapToTheTolerance) {
   EXPECT_EQ(LogarithmicShare(1e-7, 1e-7, 1e-6), 1);
 }
 
-// What the terminal shows last.
+// What the terminal showed last.
 class SolveProgressLine : public testing::Test {
  protected:
   ~SolveProgressLine() override { std::fclose(stream_); }

@@ -25,7 +25,7 @@ double LargerMagnitude(double lower, double upper) {
   return std::max(std::abs(lower), std::abs(upper));
 }
 
-// The numbers of a line behind its label; none if it is not a line of a trace.
+// The numbers after a line's label; none if it is not a line of a trace.
 std::optional<std::vector<double>> NumbersOf(const std::vector<std::string>& cells) {
   if (cells.size() != kColumns) return std::nullopt;
   std::vector<double> numbers;

@@ -98,7 +98,7 @@ TEST_F(SolveTraceFile, ThatIsMissingOrEmptyHasNoRuns) {
   EXPECT_TRUE(ReadTrace(path_).curves.empty());
 }
 
-// Without a writer, opening it would wait for ever.
+// Without a writer, opening it would wait forever.
 TEST_F(SolveTraceFile, ThatIsAPipeIsNotAddedTo) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   EXPECT_EQ(MessageOf([&] { ReadTrace(path_); }),
