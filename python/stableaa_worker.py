@@ -1,23 +1,23 @@
-"""Hosts Gymnasium's and Atari's environments for stableaa, in a process of its own.
+"""Hosts Gymnasium and Atari environments for stableaa in a separate process.
 
 Started by stableaa (stableaa/env/gymnasium/), not by people. It inherits two descriptors:
 
-    3  a socket. First a line of JSON comes in that says what to make, and one goes out that says what
-       was made, or what went wrong. Then a line comes in with the places in the shared memory. From
-       then on commands of one byte come in, each answered by `k`, or by `e` and a line of JSON.
+    3  a socket. First it receives a line of JSON that says what to make, and replies with one that says
+       what was made or what went wrong. Then it receives a line with the positions in the shared memory.
+       After that come one-byte commands, each answered by `k`, or by `e` and a line of JSON.
     4  the shared memory
 
-When stableaa ends, in whatever way, the kernel kills this process.
-What is written to 1 and 2, by Python or by C, stableaa shows on its stderr.
+When stableaa ends, however that happens, the kernel kills this process.
+Output to 1 and 2, from Python or C, appears on stableaa's stderr.
 
-Commands: R begins new episodes where `mask` is set; S takes one step of every environment and begins
-the next episode of those whose episode ended; B takes steps without stableaa and measures them; C
-closes the environments. An episode begins with the seed that stableaa left in `seeds`, never by itself.
+Commands: R begins new episodes where `mask` is set; S takes one step in every environment and begins
+the next episode where one ended; B takes steps without stableaa and measures them; C closes the
+environments. An episode begins with the seed that stableaa left in `seeds`, never on its own.
 """
 
 import sys
 
-# Python puts the folder of a script in front of all others. This one lies in none; what it would be is /.
+# Python searches a script's folder before all others. This script has none, and Python would take it to be /.
 if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):
     del sys.path[0]
 
@@ -31,12 +31,12 @@ import time  # noqa: E402
 import traceback  # noqa: E402
 
 CONTROL, MEMORY = 3, 4
-FRAMES_TOLD = 3  # how many of the calls that led to an exception are reported
+FRAMES_TOLD = 3  # how many of the calls leading to an exception are reported
 PACKAGES = {"cv2": "opencv-python-headless", "ale_py": "ale-py"}
 
 
 class Refused(Exception):
-    """The request cannot be met. The kind tells stableaa what to say: input, unknown, package, failed."""
+    """The request cannot be fulfilled. The kind tells stableaa what to say: input, unknown, package, failed."""
 
     def __init__(self, kind, message, frames=()):
         super().__init__(message)
@@ -60,9 +60,9 @@ MAX_FRAMES = 108_000
 class AtariGame:
     """One game on ale-py's emulator.
 
-    By the authors' protocol, which only this class knows; by the others it does what AtariVector does,
-    frame by frame, but has the picture in colours. (Where a game ends within a step, the last frame that
-    is seen here is the true one; ale-py's vector environment shows an older one.)
+    Only this class supports the authors' protocol; with the others it does what AtariVector does, frame
+    by frame, but has the picture in colour. (If a game ends within a step, the last frame seen here is
+    the true one; ale-py's vector environment shows an older one.)
     """
 
     def __init__(self, rom, protocol, variant=()):
@@ -73,13 +73,13 @@ class AtariGame:
         self.actions = self.ale.getLegalActionSet() if protocol["all_actions"] else self.ale.getMinimalActionSet()
         self.names = [action.name for action in self.actions]
         self.fires = protocol["fire"] and "FIRE" in self.names and len(self.names) >= 3
-        # The last two frames of a step; the picture is the maximum of both, because sprites flicker.
+        # The last two frames of a step; the picture is their maximum, because sprites flicker.
         self.last_two = np.zeros((2, *self.ale.getScreenDims()), np.uint8)
         self.observation = np.zeros((4, 84, 84), np.uint8)
         self.game_over = True
 
     def load_game(self):
-        """Loads the ROM in its mode and difficulty, which loading forgets and the next game heeds."""
+        """Loads the ROM with its mode and difficulty, which loading resets and the next game uses."""
         self.ale.loadROM(self.rom)
         if "mode" in self.variant:
             self.ale.setMode(self.variant["mode"])
@@ -87,10 +87,10 @@ class AtariGame:
             self.ale.setDifficulty(self.variant["difficulty"])
 
     def restart(self, seed, new_game):
-        """Begins an episode; True if in a new game, False if it is the next life of the present one."""
+        """Begins an episode; returns True for a new game, False for the next life of the present one."""
         new_game = new_game or self.game_over
         if new_game:
-            self.ale.setInt("random_seed", seed)  # heeded when a ROM is loaded
+            self.ale.setInt("random_seed", seed)  # takes effect when a ROM is loaded
             self.load_game()
             self.ale.reset_game()
             self.frames = 0
@@ -103,7 +103,7 @@ class AtariGame:
         return new_game
 
     def open_as_authors(self, seed, new_game):
-        """In every life: 1 to 30 frames of nothing (and one in a later life), fire, the action after it."""
+        """In every life: 1 to 30 no-op frames (one more in a later life), fire, the action after it."""
         idle = np.random.RandomState(seed).randint(1, self.protocol["no_ops"] + 1) + (not new_game)
         self.act([ale_py.Action.NOOP] * idle)
         if self.fires:
@@ -111,8 +111,8 @@ class AtariGame:
         self.see_first()
 
     def open_as_vector(self, seed):
-        """In a new game: fire, then no-ops, 0 to 29 frames in all but at least the fire."""
-        drawn = int.from_bytes(np.random.RandomState(seed).bytes(4), "little")  # of a Mersenne twister
+        """In a new game: fire, then no-ops; 0 to 29 frames in total, but always the fire."""
+        drawn = int.from_bytes(np.random.RandomState(seed).bytes(4), "little")  # from a Mersenne twister
         frames = drawn * self.protocol["no_ops"] >> 32
         self.act([ale_py.Action.FIRE] * self.fires + [ale_py.Action.NOOP] * (frames - self.fires))
         self.see_first()
@@ -161,8 +161,8 @@ class AtariGame:
 
 
 class AtariVector:
-    """Games on ale-py's own vector environment, in C++ with threads. It would begin the next game by itself
-    in the step after the end, but is told to before that, with a seed."""
+    """Games on ale-py's own vector environment, in C++ with threads. It would begin the next game on its own
+    in the step after the end, but is told to do so earlier, with a seed."""
 
     def __init__(self, rom_name, protocol, count):
         from ale_py.vector_env import AtariVectorEnv
@@ -186,13 +186,13 @@ class AtariVector:
     def step(self, actions):
         observations, rewards, terminated, truncated, info = self.env.step(actions)
         lives = info["lives"]
-        life_lost = (lives > 0) & (lives < self.lives)  # in some games the last life is never taken away
+        life_lost = (lives > 0) & (lives < self.lives)  # some games never take away the last life
         self.game_over = (terminated & ~life_lost) | truncated
         self.lives[:] = lives
         return observations, rewards, terminated, truncated
 
 
-# Other names for what the protocol decides, and our keys for it.
+# Other names for settings that the protocol decides, and our keys for them.
 DECIDED = {
     "repeat_action_probability": "env.sticky", "full_action_space": "env.actions",
     "max_num_frames_per_episode": "env.max_episode_steps", "frameskip": "env.protocol", "noop_max": "env.protocol",
@@ -201,7 +201,7 @@ DECIDED = {
 
 
 def atari_variant(kwargs, rom):
-    """The mode and the difficulty of a game, as ale-py's constructor knows them; all else the protocol decides."""
+    """The mode and difficulty of a game, as in ale-py's constructor; the protocol decides everything else."""
     if not kwargs:
         return {}
     ale = ale_py.ALEInterface()
@@ -218,7 +218,7 @@ def atari_variant(kwargs, rom):
 
 
 def make_atari(wanted):
-    """The games, and what they look like."""
+    """The games and their description."""
     global ale_py, cv2
     ale_py = load("ale_py")
     roms = load("ale_py.roms")
@@ -232,7 +232,7 @@ def make_atari(wanted):
     if rom is None:
         raise Refused("failed", f"ale-py has no ROM of {name}")
     variant = atari_variant(wanted["kwargs"], rom)
-    needs_own = protocol["authors"] or wanted["render"] or variant  # the vector environment has one variant only
+    needs_own = protocol["authors"] or wanted["render"] or variant  # the vector environment has only one variant
     if needs_own:
         cv2 = load("cv2")
         cv2.setNumThreads(1)
@@ -261,7 +261,7 @@ def make_atari(wanted):
 # ---- Gymnasium ---------------------------------------------------------------------------------------
 
 
-# Parameters of gymnasium.make that no constructor gets.
+# Parameters of gymnasium.make that are not passed to constructors.
 NOT_FOR_CONSTRUCTORS = {
     "id": "the environment's id says it", "render_mode": "it is given where pictures are needed",
     "max_episode_steps": "env.max_episode_steps decides it", "disable_env_checker": "there is no checker",
@@ -275,7 +275,7 @@ def not_imported(name, problem):
 
 
 def construct(name, render, kwargs):
-    """An environment. Its constructor need not know render_mode, so only one that is to be drawn gets it."""
+    """An environment. Constructors need not know render_mode, so it is passed only if pictures are needed."""
     mode = {"render_mode": "rgb_array"} if render else {}
     try:
         return gymnasium.make(name, disable_env_checker=True, **mode, **kwargs)
@@ -290,7 +290,7 @@ def construct(name, render, kwargs):
             raise Refused("input", "it cannot be drawn: its constructor takes no render_mode") from None
         if not kwargs:
             raise
-        reason = describe(problem.__cause__ or problem)  # gymnasium wraps a TypeError in one of its own
+        reason = describe(problem.__cause__ or problem)  # gymnasium wraps a TypeError in its own
         raise Refused("input", f"it cannot be made with env.kwargs {json.dumps(kwargs)}: {reason}",
                       frames_of(problem)) from None
 
@@ -335,7 +335,7 @@ class GymnasiumGame:
         return reward, terminated, truncated
 
     def see(self, observation):
-        """Checks the shape: NumPy would stretch what is too small."""
+        """Checks the shape: NumPy would broadcast an array that is too small."""
         if np.shape(observation) != self.shape:
             raise ValueError(f"an observation of shape {np.shape(observation)} where its space has {self.shape}")
         self.observation = observation
@@ -348,8 +348,8 @@ class GymnasiumGame:
 
 
 def import_module_of(name):
-    """The part before the colon. Only whoever names a module has the current folder searched, and that last, so
-    that nothing there is mistaken for something else."""
+    """Imports the part before the colon. The current folder is searched only if a module is named, and last,
+    so that nothing there is mistaken for something else."""
     module, colon, rest = name.rpartition(":")
     if ":" in module or (colon and not (module and rest)):
         raise Refused("input", f"'{name}' is not of the form Id-v0 or module:Id-v0")
@@ -375,7 +375,7 @@ def make_gymnasium(wanted):
     env = games.games[0].env
     observation, action = env.observation_space, env.action_space
     shape = list(observation.shape)
-    # An image: as many channels as there are colours, or frames in a stack, last or first.
+    # An image has as many channels as colours, or frames in a stack, last or first.
     channel_axis = -1 if len(shape) != 3 else 2 if shape[2] <= 4 else 0 if shape[0] <= 16 else -1
     names, noop = None, None
     if isinstance(action, gymnasium.spaces.Discrete):
@@ -398,7 +398,7 @@ def make_gymnasium(wanted):
 
 
 def usual_speed(frames_per_second):
-    """A usable rate of pictures, whatever the environment says."""
+    """A usable frame rate, whatever the environment says."""
     try:
         frames_per_second = float(frames_per_second)
     except (TypeError, ValueError):
@@ -407,7 +407,7 @@ def usual_speed(frames_per_second):
 
 
 def box(space):
-    """Bytes stay bytes, all other numbers become floats."""
+    """Bytes stay bytes; all other numbers become floats."""
 
     def bounds(values):
         values = np.asarray(values, np.float64).ravel()
@@ -423,7 +423,7 @@ def box(space):
 
 
 class Separate:
-    """Games that are stepped one after the other."""
+    """Games that are stepped one after another."""
 
     def __init__(self, games):
         self.games = games
@@ -459,7 +459,7 @@ class Separate:
 
 
 class SharedMemory:
-    """The arrays that stableaa and this process share, cut to the environments of this process."""
+    """The arrays that stableaa and this process share, limited to this process's environments."""
 
     def __init__(self, layout, spec):
         block = mmap.mmap(MEMORY, layout["size"])
@@ -505,10 +505,10 @@ def restart(games, memory):
 
 
 def step(games, memory):
-    """`anew` marks the environments whose episode stableaa cuts after this step."""
+    """`anew` marks the environments whose episode stableaa cuts off after this step."""
     results = games.step(memory.actions)
     if os.getpid() != memory.owner:
-        os._exit(0)  # a copy that the environment has forked and forgotten
+        os._exit(0)  # a copy that the environment forked and forgot
     memory.observations[:], memory.rewards[:], memory.terminated[:], memory.truncated[:] = results
     memory.truncated |= memory.anew
     ended = memory.terminated | memory.truncated
@@ -521,8 +521,8 @@ def step(games, memory):
 
 
 def bench(games, memory):
-    """Takes bench[0] steps, with random actions if they are discrete, else with those in the memory; bench[0]
-    becomes the seconds."""
+    """Takes bench[0] steps, with random actions if they are discrete, otherwise those in the memory. Sets
+    bench[0] to the seconds taken."""
     count, choices = int(memory.bench[0]), memory.choices
     random, actions = np.random.default_rng(count), memory.actions
     begin = time.perf_counter()
@@ -549,7 +549,7 @@ def say(message):
 def hear():
     line = b""
     while not line.endswith(b"\n"):
-        piece = os.read(CONTROL, 1)  # not more: a command may follow
+        piece = os.read(CONTROL, 1)  # no more: a command may follow
         if not piece:
             sys.exit(0)
         line += piece
@@ -573,15 +573,15 @@ def is_machinery(file):
 
 
 def is_wrapper(file):
-    """Whether the file is part of Gymnasium between the worker and an environment."""
+    """Whether the file belongs to Gymnasium's code between the worker and an environment."""
     folder = os.path.dirname(sys.modules["gymnasium"].__file__) if "gymnasium" in sys.modules else None
     return bool(folder) and file.startswith(
         (f"{folder}/wrappers/", f"{folder}/core.py", f"{folder}/envs/registration.py"))
 
 
 def frames_of(error):
-    """Where an exception was raised, and the calls that led there: file:line in function, the innermost first. Only
-    calls in the environment; if there are none, the last in Gymnasium, which rejected what it returned."""
+    """Where an exception was raised, and the calls that led there: file:line in function, innermost first. Only
+    calls in the environment, or else the last one in Gymnasium, which rejected what the environment returned."""
     last = []
     for one in [error] if error.__cause__ is None else [error, error.__cause__]:
         calls = [frame for frame in traceback.extract_tb(one.__traceback__) if not is_machinery(frame.filename)]
@@ -604,15 +604,15 @@ def problem_of(error):
 
 
 def stay_apart():
-    """Children that an environment starts or forks must not answer for this process, nor keep it from being
-    seen to have ended."""
+    """Children that an environment starts or forks must not answer for this process or hide that it has
+    ended."""
     os.set_inheritable(CONTROL, False)
     null = os.open(os.devnull, os.O_RDWR)
     os.register_at_fork(after_in_child=lambda: os.dup2(null, CONTROL, False))
 
 
 def flush():
-    """Flushes what C code has printed to its own buffer."""
+    """Flushes what C code has printed into its own buffer."""
     try:
         importlib.import_module("ctypes").CDLL(None).fflush(None)
     except Exception:
@@ -642,7 +642,7 @@ def main():
             commands[command](games, memory)
         except (Exception, SystemExit) as error:
             if os.getpid() != owner:
-                raise  # in a copy that the environment has forked
+                raise  # in a copy that the environment forked
             flush()
             os.write(CONTROL, b"e")
             say(problem_of(error))

@@ -1,10 +1,10 @@
-"""Atari as the worker plays it, against two other ways to do the same.
+"""Compares the worker's Atari with two other implementations.
 
-- By the protocols nature and machado the worker has two implementations: ale-py's vector environment and, for
+- For the protocols nature and machado the worker has two implementations: ale-py's vector environment and, for
   pictures, its own class. They must show the same frames, rewards and ends from the same seeds.
-- By the authors' protocol it is compared with the chain of wrappers that the paper's code is made of, written
-  down here as they are stacked there: lives around frames, no-ops around lives, skipping around no-ops, fire
-  around skipping, and the arithmetic of the picture in colours and real numbers.
+- For the authors' protocol it is compared with the chain of wrappers in the paper's code, reproduced here in
+  the same order: lives around frames, no-ops around lives, skipping around no-ops, fire around skipping, and
+  picture arithmetic in colour and real numbers.
 
 Run by ctest with the Python of scripts/atari. Exits with 77 (skipped) without ale-py.
 """
@@ -61,7 +61,7 @@ def compare_own_with_vector(game, protocol, steps, max_frames):
         seen, *rest = vector.step(action)
         own_seen, *own_rest = own.step(action)
         assert [r[0] for r in rest] == [r[0] for r in own_rest], f"{game}: step {step}: {rest} {own_rest}"
-        # Where the game is over, ale-py's newest frame is an old one.
+        # When the game is over, ale-py's newest frame is an old one.
         frames = 3 if own.games[0].game_over else 4
         assert (seen[0][:frames] == own_seen[0][:frames]).all(), f"{game}: step {step}: frames differ"
         if rest[1][0] or rest[2][0]:
@@ -176,7 +176,7 @@ def compare_with_authors(game, steps):
         picture, reward, done = theirs.step(action)
         own_reward, terminated, truncated = ours.step(action)
         assert (reward, done) == (own_reward, terminated) and not truncated, f"{game}: step {step}"
-        if not done:  # of a step cut short the worker shows the last frame alone
+        if not done:  # if a step is cut short, the worker shows only the last frame
             difference = np.abs(grey84(picture) - ours.observation[3])
             pixels += difference.size
             far += (difference > 2).sum()
@@ -185,9 +185,9 @@ def compare_with_authors(game, steps):
             seed += 1
             ours.restart(seed, False)
             worst_reset = max(worst_reset, np.abs(grey84(theirs.reset(seed)) - ours.observation[3]).mean())
-    # The larger of two greys is not always the grey of the larger colours, where a sprite flickers.
+    # Where a sprite flickers, the maximum of two greys may differ from the grey of the maximum colours.
     assert far <= 0.001 * pixels, f"{game}: {far} of {pixels} pixels are more than 2 levels away"
-    # One frame where theirs has two; a moving ball is a few pixels.
+    # One frame where theirs has two; a moving ball takes a few pixels.
     assert worst_reset < 1, f"{game}: starts differ by {worst_reset} levels"
     return ends, far / pixels
 

@@ -98,7 +98,7 @@ void Environment::Send(Actions actions) {
                                                   : "Environment::Send before Reset");
   }
   CheckActions(actions);
-  phase_ = Phase::kNew;  // should DoSend throw
+  phase_ = Phase::kNew;  // in case DoSend throws
   DoSend(actions);
   phase_ = Phase::kSent;
 }

@@ -24,7 +24,7 @@ double SecondsOf(Environment& environment, FixedPolicy& policy, std::int64_t ste
   return stopwatch.Seconds();
 }
 
-// As many steps as take about `seconds`, found by trying.
+// The number of steps that take about `seconds`, found by trial.
 std::int64_t StepsFor(Environment& environment, FixedPolicy& policy, double seconds) {
   for (std::int64_t steps = 16;; steps *= 2) {
     const double taken = SecondsOf(environment, policy, steps);

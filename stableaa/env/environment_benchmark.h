@@ -1,4 +1,4 @@
-// How many steps per second an environment takes under random actions.
+// Measures how many steps per second an environment takes under random actions.
 #ifndef STABLEAA_ENV_ENVIRONMENT_BENCHMARK_H_
 #define STABLEAA_ENV_ENVIRONMENT_BENCHMARK_H_
 
@@ -9,11 +9,11 @@
 namespace stableaa {
 
 struct EnvironmentTiming {
-  // All environments of the batch together, with every observation written and episodes ending and
-  // beginning. The median of 20 or more pieces.
+  // For all environments of the batch together, including writing every observation and starting
+  // new episodes. The median of at least 20 measurements.
   double steps_per_second = 0;
-  // Only if one worker has all of them: the speed of a loop in Python without the bridge, and the
-  // share of it that the bridge keeps, the median over pairs of pieces measured in turns.
+  // Only if one worker has all of them: the speed of a Python loop without the bridge, and the
+  // share of it that the bridge keeps, the median over pairs of alternating measurements.
   std::optional<double> python_steps_per_second = {};
   std::optional<double> ratio = {};
 };

@@ -9,9 +9,9 @@
 
 namespace stableaa::environment_benchmark_test {
 
-// Steps per second as a share of those of MountainCar, which does next to nothing: measured in
-// turns, so a slow or busy machine slows both. The best of a few tries; ends with one that is
-// enough.
+// Steps per second relative to MountainCar, which does next to nothing. The two are measured
+// alternately, so a slow or busy machine slows both. Takes the best of a few tries and stops at one
+// that is enough.
 double BestShare(const std::string& id, double enough) {
   const auto environment = MakeEnvironment(id);
   const auto yardstick = MakeEnvironment("classic/mountain_car");

@@ -1,4 +1,5 @@
-// Policies that need no learning: to look at an environment, measure it and compare agents with.
+// Policies that need no learning, for watching an environment, measuring it and comparing agents
+// with.
 #ifndef STABLEAA_ENV_FIXED_POLICY_H_
 #define STABLEAA_ENV_FIXED_POLICY_H_
 
@@ -19,8 +20,8 @@ namespace stableaa {
 //   scripted     MinAtar: simple players that know the rules (minatar/scripted_policy.h)
 class FixedPolicy {
  public:
-  // Draws from the stream "policy" of the seed. BadInput for a name that does not exist or that the
-  // environment does not allow.
+  // Draws from the seed's stream "policy". Throws BadInput for a name that does not exist or that
+  // the environment does not allow.
   FixedPolicy(const std::string& name, const EnvironmentSpec& spec, std::uint64_t seed);
 
   // One action per environment. Valid until the next call.

@@ -25,7 +25,7 @@ EnvironmentSpec WithActions(const Space& action) {
   return {.id = "test/test", .observation = Space::Bytes({1}), .action = action};
 }
 
-// For so many environments of WithActions.
+// For this many environments of WithActions.
 Actions Act(FixedPolicy& policy, std::size_t count) {
   const std::vector<std::uint8_t> bytes(count);
   return policy.Act({.bytes = bytes});
@@ -53,7 +53,7 @@ void ExpectRefused(const std::string& name, const EnvironmentSpec& spec,
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-// Pearson's statistic of counts that should all be equal.
+// Pearson's statistic for counts that should all be equal.
 double ChiSquare(const std::vector<int>& counts) {
   double total = 0, statistic = 0;
   for (const int count : counts) total += count;
@@ -64,8 +64,9 @@ double ChiSquare(const std::vector<int>& counts) {
 
 // --- random
 
-// Bounds that a uniform policy exceeds with probability 1e-6 each. The seed is fixed: what passes
-// once passes always, and that is the chance that a change of the generator raises a false alarm.
+// Bounds that a uniform policy exceeds with probability 1e-6 each. The seed is fixed, so a test
+// that passes once always passes; this is the chance that a change of the generator raises a false
+// alarm.
 TEST(RandomPolicy, IsUniformOverDiscreteActions) {
   const std::vector<std::pair<int, double>> bounds = {
       {2, 23.93}, {3, 27.63}, {6, 35.89}, {18, 60.13}};
@@ -124,7 +125,7 @@ TEST(RandomPolicy, IsUniformOverABoxOfFiniteBounds) {
                         static_cast<std::size_t>((value - low) / (high - low) * 20))];
     }
     EXPECT_LT(ChiSquare(counts), 63.67) << element;  // exceeded with probability 1e-6
-    // Within 5 standard deviations of the mean, left with probability 6e-7.
+    // Within 5 standard deviations of the mean, exceeded with probability 6e-7.
     EXPECT_NEAR(sum / kCount, (low + high) / 2, 5 * (high - low) / std::sqrt(12.0 * kCount));
   }
 }
@@ -228,7 +229,7 @@ TEST(ScriptedPolicy, IsForMinatarOnly) {
   ExpectRefused("scripted", WithActions(Space::Discrete(6)), "minatar/ only");
 }
 
-// Returns of four environments in so many steps.
+// Returns of four environments after this many steps.
 std::vector<double> ScriptedReturns(const std::string& id, EnvironmentOptions::ActionSet action_set,
                                     int steps) {
   const auto environment = MakeEnvironment(id, {.num_envs = 4, .sticky = 0, .actions = action_set});
@@ -242,8 +243,8 @@ std::vector<double> ScriptedReturns(const std::string& id, EnvironmentOptions::A
   return returns;
 }
 
-// Without sticky actions the player never loses the ball: 5000 steps, the limit, strike 417 bricks
-// whichever way the ball starts.
+// Without sticky actions the player never loses the ball: in 5000 steps, the limit, it hits 417
+// bricks whichever way the ball starts.
 TEST(ScriptedPolicy, PlaysBreakoutWithEitherSetOfActions) {
   using ActionSet = EnvironmentOptions::ActionSet;
   const std::vector<double> expected(4, 417);

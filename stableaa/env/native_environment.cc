@@ -13,7 +13,7 @@ namespace stableaa {
 namespace {
 
 constexpr std::size_t kMaxId = 256;
-constexpr std::int64_t kMaxSteps = std::int64_t{1} << 62;  // of an episode without a limit
+constexpr std::int64_t kMaxSteps = std::int64_t{1} << 62;  // for an episode without a limit
 
 }  // namespace
 
@@ -109,7 +109,7 @@ void NativeEnvironment::StepOne(std::size_t i, Simulation::Action action) {
   if (renders()) simulation.Draw(frames_[i]);
 }
 
-// Text id, U64 environments, U64 seed; then each one's stream, I64 steps and simulation.
+// Text id, U64 environments, U64 seed; then for each its stream, I64 steps and simulation.
 void NativeEnvironment::Save(ByteWriter& out) const {
   if (!is_ready()) throw std::logic_error("Environment::Save before Reset");
   out.Text(spec().id);

@@ -1,5 +1,5 @@
-// A batch of simulations in this process, with what makes them environments: episodes, limits,
-// exact state.
+// Turns simulations in this process into a batch of environments: adds episodes, limits and exact
+// saved state.
 #ifndef STABLEAA_ENV_NATIVE_ENVIRONMENT_H_
 #define STABLEAA_ENV_NATIVE_ENVIRONMENT_H_
 
@@ -15,7 +15,7 @@ namespace stableaa {
 
 class NativeEnvironment : public Environment {
  public:
-  // With `render`, frames are drawn in every step.
+  // With `render`, draws frames in every step.
   NativeEnvironment(EnvironmentSpec spec, int num_envs, const MakeSimulation& make,
                     bool render = false);
 
@@ -34,7 +34,7 @@ class NativeEnvironment : public Environment {
   void DoRecv() override {}
 
   Slot NewSlot(std::size_t i) const;
-  // Rows of the batch's arrays.
+  // Rows in the batch's arrays.
   Simulation::Observation Row(std::size_t i);
   Simulation::Observation FinalRow(std::size_t i);
   void StepOne(std::size_t i, Simulation::Action action);

@@ -41,8 +41,8 @@ std::unique_ptr<Simulation> MakeBare(const std::string& id) {
   return id.starts_with("minatar/") ? MakeMinatar(name) : MakeClassic(name);
 }
 
-// Random actions. Those of environment i come from a stream of their own, so that they are the same
-// in batches of any size.
+// Random actions. Each environment has its own stream, so its actions are the same in batches of
+// any size.
 class Players {
  public:
   explicit Players(const Environment& environment, std::uint64_t seed = 1)
@@ -79,7 +79,7 @@ Simulation::Action ActionOf(const Actions& actions, std::size_t i) {
   return {.values = actions.values.subspan(i, 1)};
 }
 
-// What a step shows, as bytes, so that -0 differs from 0.
+// What a step shows, as bytes, so that -0 and 0 differ.
 class Shown {
  public:
   template <typename T>
@@ -143,7 +143,7 @@ Trajectory PlayFrom(std::uint64_t seed, Environment& environment, int steps) {
   return Play(environment, players, steps);
 }
 
-// The first step in which they differ, so that a failure prints a number and not a megabyte.
+// The first step in which they differ, so that a failure prints a number instead of a megabyte.
 std::optional<std::size_t> Difference(const Trajectory& a, const Trajectory& b) {
   for (std::size_t step = 0; step < std::min(a.size(), b.size()); ++step) {
     if (a[step] != b[step]) return step;
@@ -172,7 +172,7 @@ void ExpectBadInput(const std::function<void()>& action, std::string_view part =
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-// What NativeEnvironment promises of environment i, with a simulation and a stream in hand.
+// What NativeEnvironment promises for environment i, done by hand with a simulation and a stream.
 class ByHand {
  public:
   ByHand(const EnvironmentSpec& spec, std::uint64_t seed, int i, bool draws)
@@ -283,7 +283,7 @@ TEST_P(EveryNative, EachOfABatchDoesTheSameInBatchesOfAnySize) {
   EXPECT_NE(Difference(largest[0], largest[1]), std::nullopt);
 }
 
-// Rewards, flags, ends, first and final observations, and pictures of both.
+// Compares rewards, flags, ends, first and final observations, and the pictures of both.
 void CompareWithSteppingByHand(Environment& environment, int steps, bool expect_ends) {
   environment.Reset(kSeed);
   Players players(environment);
@@ -401,7 +401,7 @@ TEST_P(EveryNative, EveryEpisodeHasTheWholeLimitAndFlagsHoldForOneStep) {
   }
 }
 
-// The usual limits, reached by players that can live as long.
+// The default limits, reached by players that can survive that long.
 TEST_P(EveryNative, AGameIsAnEpisode) {
   const auto environment = MakeEnvironment(GetParam(), {.num_envs = 3, .max_episode_steps = 40});
   environment->Reset(kSeed);
@@ -447,7 +447,7 @@ TEST(NativeEnvironment, UsualLimits) {
 // --- Reset
 
 TEST_P(EveryNative, ResetInMidEpisodeIsLikeANewObject) {
-  // Often sticky: what the action before was matters, and must not outlive a Reset.
+  // Very sticky: the previous action matters, and must not outlive a Reset.
   const EnvironmentOptions options = {.num_envs = 2, .sticky = .5};
   const auto fresh = Make(options);
   const Trajectory expected = PlayFrom(kSeed, *fresh, 200);
@@ -475,8 +475,8 @@ TEST(NativeEnvironment, ResetForgetsTheActionThatStickyOnesRepeat) {
     if (paddle() == start) ++still;
     for (int step = 0; step < 5; ++step) environment->Step({.indices = right});
   }
-  // Binomial(50, 0.9): 45 on the average, below 30 with probability 4e-9; the seeds are fixed. Were
-  // the action remembered, all would move but those before the first that was not repeated.
+  // Binomial(50, 0.9): 45 on average, below 30 with probability 4e-9; the seeds are fixed. If the
+  // action were remembered, all would move but those before the first that was not repeated.
   EXPECT_GE(still, 30);
   EXPECT_LT(still, 50);
 }
@@ -507,7 +507,7 @@ TEST_P(EveryNative, ALoadedStateGoesOnToTheSameBytes) {
     Players same_players = players;
     const Trajectory expected = Play(*saved, players, 1500);
     const Trajectory found = Play(*loaded, same_players, 1500);
-    // Before the first step rewards and ends are those of no step: only observations are the same.
+    // Before the first step, rewards and ends belong to no step: only observations agree.
     EXPECT_EQ(Difference({expected.begin() + 1, expected.end()}, {found.begin() + 1, found.end()}),
               std::nullopt);
     EXPECT_EQ(Saved(*loaded), Saved(*saved));
@@ -527,7 +527,7 @@ TEST_P(EveryNative, LoadShowsTheObservationWithoutARewardOrAnEnd) {
   EXPECT_FALSE(loaded->ended(0));
 }
 
-// The steps of the episode are part of the state.
+// The number of steps in the episode is part of the state.
 TEST_P(EveryNative, TheLimitCountsFromTheBeginningOfTheEpisodeAndNotFromLoad) {
   const auto saved = Make({.max_episode_steps = 4});
   PlayFrom(kSeed, *saved, 2);
@@ -547,7 +547,7 @@ TEST_P(EveryNative, AStateBeyondTheLimitIsRefused) {
   ExpectBadInput([&] { LoadAll(*shorter, Saved(*saved)); }, "expected fewer steps than 3, found 3");
 }
 
-// Nothing that is refused leaves a trace.
+// A refused state leaves no trace.
 class RefusedState : public testing::Test {
  protected:
   void SetUp() override {
@@ -561,7 +561,7 @@ class RefusedState : public testing::Test {
     ASSERT_TRUE(ShownBy(*environment_) == shown_);
   }
 
-  // It goes on as one that no Load was tried on.
+  // Continues like one on which Load was never tried.
   void ExpectUsable() {
     const auto other = MakeEnvironment("minatar/breakout", {.num_envs = 2});
     LoadAll(*other, before_);
@@ -604,11 +604,11 @@ TEST_F(RefusedState, TruncatedAnywhere) {
     ExpectUnchanged();
   }
   ExpectUsable();
-  LoadAll(*environment_, state);  // it was only the length
+  LoadAll(*environment_, state);  // only the length was wrong
   EXPECT_EQ(Saved(*environment_), state);
 }
 
-// What a flip makes of a state is another state or none; never something between.
+// A flipped bit makes another valid state or is refused; there is nothing in between.
 TEST_F(RefusedState, WithAFlippedBit) {
   const Bytes state = AnotherState("minatar/breakout", 2);
   const std::size_t header = 8 + std::string_view("minatar/breakout").size() + 8 + 8;
@@ -634,7 +634,7 @@ TEST_F(RefusedState, WithAFlippedBit) {
   ExpectUsable();
 }
 
-// The second environment's part is wrong: the first one's must not have been taken over.
+// The second environment's part is wrong: the first one's must not have been adopted.
 TEST_F(RefusedState, WithAnErrorInItsLastByte) {
   Bytes state = AnotherState("minatar/breakout", 2);
   state.back() = std::byte{2};
@@ -654,7 +654,8 @@ TEST(NativeEnvironment, LoadMakesANewEnvironmentReadyUnlessItFails) {
   EXPECT_NO_THROW(environment->Step({.indices = left}));
 }
 
-// A pole that turns as fast as a state may say turns faster a step later, and is still a state.
+// A pole that turns as fast as a state allows turns faster a step later, and is still a valid
+// state.
 TEST(NativeEnvironment, WhatFollowsFromALoadedStateCanBeLoaded) {
   const auto environment = MakeEnvironment("classic/cartpole");
   const auto other = MakeEnvironment("classic/cartpole");
@@ -683,7 +684,7 @@ TEST(NativeEnvironment, WhatFollowsFromALoadedStateCanBeLoaded) {
   EXPECT_GT(accepted, 100);
 }
 
-// What a file holds is not shown as it is.
+// A file's text is not printed raw.
 TEST(NativeEnvironment, AForeignIdIsNamedInOneCleanLine) {
   const auto environment = MakeEnvironment("classic/cartpole");
   environment->Reset(kSeed);
@@ -808,7 +809,7 @@ TEST(NativeEnvironment, CallsOutOfOrderAreRefused) {
   EXPECT_NO_THROW(environment->Step(actions));
 
   environment->Send(actions);
-  environment->Reset(kSeed);  // whatever happened before
+  environment->Reset(kSeed);  // works in any phase
   EXPECT_THROW(environment->Recv(), std::logic_error);
   EXPECT_NO_THROW(environment->Step(actions));
 }

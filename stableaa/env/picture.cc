@@ -19,7 +19,7 @@ struct PixelRange {
   int first = 0, last = 0;
 };
 
-// The pixels of [0, size) that the interval touches; none if an end is not a number.
+// The pixels in [0, size) that the interval touches; none if an end is NaN.
 PixelRange PixelsWithin(double low, double high, int size) {
   if (!(low < high)) return {};
   const double limit = size;
@@ -32,8 +32,8 @@ double Overlap(int i, double low, double high) {
   return std::min<double>(high, i + 1) - std::max<double>(low, i);
 }
 
-// How much of a pixel a band covers whose middle is `distance` away. Exact if the band runs along
-// the rows or columns, close otherwise; a band thinner than a pixel becomes faint.
+// How much of a pixel is covered by a band whose middle is `distance` away. Exact if the band runs
+// along the rows or columns, close otherwise; a band thinner than a pixel becomes faint.
 double BandCoverage(double distance, double half_width) {
   return std::min(distance + .5, half_width) - std::max(distance - .5, -half_width);
 }
@@ -47,7 +47,8 @@ std::size_t OffsetOf(const Picture& picture, int x, int y) {
   return (static_cast<std::size_t>(y) * width + static_cast<std::size_t>(x)) * 3;
 }
 
-// Lays `color` over the pixel, which must exist, in the share of it, at most 1, that is covered.
+// Blends `color` into the pixel, which must exist, according to the share that is covered, at most
+// 1.
 void Cover(Picture& picture, int x, int y, double share, Color color) {
   if (share <= 0) return;
   const auto pixel = picture.rgb().subspan(OffsetOf(picture, x, y), 3);
@@ -62,13 +63,13 @@ void Cover(Picture& picture, int x, int y, double share, Color color) {
   pixel[2] = Mix(pixel[2], color.blue, share);
 }
 
-// The parts of one row of pixels that a polygon covers, gathered from thin strips of the row: the
+// The parts of one row of pixels that a polygon covers, collected from thin strips of the row: the
 // prefix sums of `steps` are the coverage of the pixels.
 class RowCoverage {
  public:
   explicit RowCoverage(int width) : width_(width), steps_(static_cast<std::size_t>(width) + 2) {}
 
-  // All that is right of `x` is covered by `share` more.
+  // Adds `share` to the coverage of everything right of `x`.
   void AddRightOf(double x, double share) {
     x = std::clamp<double>(x, 0, width_);
     const double pixel = std::floor(x);
@@ -77,7 +78,7 @@ class RowCoverage {
     steps_[i + 1] += share * (x - pixel);
   }
 
-  // Draws the row and empties it.
+  // Draws the row and clears it.
   void Draw(Picture& picture, int y, Color color) {
     double sum = 0;
     for (int x = 0; x < width_; ++x) {
@@ -93,14 +94,14 @@ class RowCoverage {
 };
 
 // Where the outline crosses the height `y`, from left to right; an even number of times. The
-// corners are finite, so the crossings are.
+// corners are finite, so the crossings are too.
 void FindCrossings(std::span<const double> corners, double y, std::vector<double>& crossings) {
   crossings.clear();
   double x0 = corners[corners.size() - 2], y0 = corners[corners.size() - 1];
   for (std::size_t i = 0; i < corners.size(); i += 2) {
     const double x1 = corners[i], y1 = corners[i + 1];
     if ((y0 <= y) != (y1 <= y)) {
-      // Halves, because the difference of two large numbers may overflow.
+      // Halved, because the difference of two large numbers may overflow.
       crossings.push_back(std::lerp(x0, x1, (y / 2 - y0 / 2) / (y1 / 2 - y0 / 2)));
     }
     x0 = x1;

@@ -1,4 +1,4 @@
-// A colour picture in memory and what is needed to draw simple scenes: rectangles, thick lines,
+// A colour picture in memory with enough operations to draw simple scenes: rectangles, thick lines,
 // discs.
 #ifndef STABLEAA_ENV_PICTURE_H_
 #define STABLEAA_ENV_PICTURE_H_
@@ -16,8 +16,8 @@ struct Color {
 };
 
 // Rows from the top, three bytes per pixel. Coordinates are in pixels from the top left corner, x
-// to the right and y down; what lies outside is cut off. Edges are smooth (drawn with coverage),
-// except those of rectangles at whole pixels, which are exact.
+// to the right and y down; anything outside is clipped. Edges are anti-aliased, except those of
+// rectangles at whole pixels, which are exact.
 class Picture {
  public:
   Picture() = default;
@@ -30,7 +30,7 @@ class Picture {
 
   Color at(int x, int y) const;
 
-  // Black if the size changes, as it was otherwise.
+  // Clears the picture to black if the size changes; otherwise leaves it as it was.
   void Resize(int width, int height);
   void Fill(Color color);
   void Rectangle(double left, double top, double right, double bottom, Color color);

@@ -206,8 +206,8 @@ TEST(Picture, LongLinesAndLargeShapesReachAcross) {
   EXPECT_EQ(Area(half), 200);
 }
 
-// Whatever they are, and in whatever order, coordinates neither crash nor hang (nor, with the
-// sanitizer, overflow).
+// Whatever the coordinates and their order, nothing crashes, hangs or (with the sanitizer)
+// overflows.
 TEST(Picture, AnyCoordinatesAreSafe) {
   const std::vector<double> values = {std::numeric_limits<double>::quiet_NaN(),
                                       std::numeric_limits<double>::infinity(),
@@ -246,7 +246,7 @@ TEST(Picture, AnyCoordinatesAreSafe) {
   untouched.Line(0, 0, nan, 8, 2, kWhite);
   untouched.Line(0, 0, 8, 8, nan, kWhite);
   untouched.Polygon(std::array{0.0, 0.0, 8.0, 0.0, nan, 8.0}, kWhite);
-  untouched.Line(-1e308, 4, 1e308, 4, 2, kWhite);  // longer than numbers reach
+  untouched.Line(-1e308, 4, 1e308, 4, 2, kWhite);  // longer than the largest number
   EXPECT_EQ(untouched, former);
 }
 

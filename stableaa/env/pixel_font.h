@@ -1,10 +1,10 @@
-// Text in pictures: a small font of pixels, for labels beside a game.
+// Text in pictures: a small pixel font for labels beside a game.
 //
 //   DrawText(picture, 10, 10, "return 12.5", {.scale = 2, .color = {255, 255, 255}});
 //
-// Characters are 5 pixels wide with one between them; letters stand on the lower edge of the 7th
-// row, and the tails of g or y reach two rows further down. Printable ASCII; anything else is drawn
-// as '?', one per byte.
+// Characters are 5 pixels wide with one pixel between them. Letters stand on the lower edge of the
+// 7th row; the tails of g or y reach two rows further down. Printable ASCII only; anything else is
+// drawn as '?', one per byte.
 #ifndef STABLEAA_ENV_PIXEL_FONT_H_
 #define STABLEAA_ENV_PIXEL_FONT_H_
 
@@ -25,10 +25,10 @@ struct TextStyle {
   Color color = {255, 255, 255};
 };
 
-// From the upper left corner; what lies outside of the picture is cut off.
+// (x, y) is the upper left corner; anything outside the picture is clipped.
 void DrawText(Picture& picture, int x, int y, std::string_view text, const TextStyle& style);
 
-// In pixels, without the space after the last character.
+// In pixels, excluding the space after the last character.
 int TextWidth(std::string_view text, int scale);
 
 }  // namespace stableaa

@@ -33,7 +33,7 @@ TEST(PixelFont, EveryPrintableCharacterLooksDifferent) {
   std::set<std::string> seen;
   for (char c = ' '; c <= '~'; ++c) {
     const std::string rows = Drawn(std::string(1, c));
-    EXPECT_TRUE(seen.insert(rows).second || c == 'O') << c;  // 0 and O are one shape
+    EXPECT_TRUE(seen.insert(rows).second || c == 'O') << c;  // 0 and O share a shape
     EXPECT_EQ(rows.find('#') == std::string::npos, c == ' ') << c;
     for (std::size_t row = 0; row < kGlyphHeight; ++row) EXPECT_EQ(rows[row * 7 + 5], '.') << c;
   }

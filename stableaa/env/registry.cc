@@ -38,7 +38,7 @@ const std::vector<std::pair<std::string, EnvironmentOptions::Protocol>>& Protoco
   return kProtocols;
 }
 
-// Letters and digits only, in lower case: what two spellings of one name have in common.
+// Only the letters and digits, in lower case: what two spellings of a name have in common.
 std::string Essence(const std::string& name) {
   std::string essence;
   for (const char c : name) {
@@ -71,7 +71,7 @@ std::optional<std::string> FindName(const std::string& name,
 
 constexpr std::array kFamilies = {"classic", "minatar", "atari", "gymnasium"};
 
-// What the program has registered.
+// The environments that the program has registered.
 class OwnEnvironments {
  public:
   static OwnEnvironments& Get() {
@@ -79,7 +79,7 @@ class OwnEnvironments {
     return all;
   }
 
-  // False if there is one of that name.
+  // Returns false if there already is one of that name.
   bool Add(const EnvironmentRegistration& registration) {
     const std::lock_guard lock(mutex_);
     if (FindLocked(registration.id)) return false;
@@ -109,7 +109,7 @@ class OwnEnvironments {
   std::vector<EnvironmentRegistration> registrations_;
 };
 
-// "; did you mean 'minatar/breakout'?" for what is spelt nearly like an id, or like a name alone.
+// "; did you mean 'minatar/breakout'?" for anything spelt nearly like an id or like the name alone.
 std::string Suggestion(const std::string& id) {
   std::vector<std::string> known = NativeIds();
   for (const std::string& own : OwnEnvironments::Get().Ids()) known.push_back(own);
@@ -130,7 +130,7 @@ std::string Suggestion(const std::string& id) {
   return fmt::format("; did you mean '{}'?", fmt::join(meant, "' or '"));
 }
 
-// What names of games and Gymnasium's ids are made of.
+// The characters allowed in names of games and in Gymnasium's ids.
 bool IsWellFormed(const std::string& name) {
   static constexpr std::string_view kSigns = "_-./:";
   return !name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, [](char c) {
@@ -147,7 +147,7 @@ ParsedId Parse(const std::string& id) {
     if (family == "gymnasium") return {family, name};
     if (family == "atari") {
       const std::vector<std::string> games(kPaperGames.begin(), kPaperGames.end());
-      return {family, FindName(name, games).value_or(name)};  // the worker knows the others
+      return {family, FindName(name, games).value_or(name)};  // only the worker knows the others
     }
     if (family == "minatar" || family == "classic") {
       const auto& names = family == "minatar" ? MinatarNames() : ClassicNames();
@@ -211,7 +211,7 @@ bool IsSound(const Space& space) {
          fits(space.low) && fits(space.high);
 }
 
-// Checks what its maker promised.
+// Checks that the maker kept its promise.
 std::unique_ptr<Environment> MakeOwn(const EnvironmentRegistration& own,
                                      const EnvironmentOptions& options) {
   std::unique_ptr<Environment> environment = own.make(options);
@@ -231,7 +231,7 @@ std::unique_ptr<Environment> MakeOwn(const EnvironmentRegistration& own,
   return environment;
 }
 
-// Runs and their files have the id as it is registered, so it has one spelling.
+// Runs and their files contain the registered id, so it has only one spelling.
 bool IsOwnId(const std::string& id) {
   const std::size_t slash = id.find('/');
   if (slash == id.npos || id.size() > kMaxName) return false;
@@ -412,10 +412,10 @@ bool IsDefaultPython(const std::string& configured) {
   const std::string usual = ResolvePython("");
   const std::string python = ResolvePython(configured);
   const auto is_path = [](const std::string& program) { return program.find('/') != program.npos; };
-  // A name without a slash is looked for in PATH, not in this folder.
+  // A name without a slash is looked up in PATH, not in this folder.
   if (!is_path(usual) || !is_path(python)) return python == usual;
-  // By its spelling: a Python takes its packages from beside the path that it is started by, so
-  // that links to it, or to its folder, are other Pythons.
+  // Compares spellings: a Python finds its packages relative to the path it is started by, so links
+  // to it, or to its folder, are different Pythons.
   std::error_code error;
   const auto path = std::filesystem::absolute(python, error);
   const bool goes_up = std::ranges::find(path, "..") != path.end();

@@ -1,5 +1,5 @@
-// Environments by name, `family/name`, the options that all families know, and the list of what
-// there is. The library has
+// Environments by name, `family/name`, the options that all families share, and a list of all
+// environments. The library has
 //
 // - minatar/{asterix,breakout,freeway,seaquest,space_invaders}: native (minatar/)
 // - classic/{cartpole,mountain_car,acrobot,pendulum}: native (classic/)
@@ -9,8 +9,8 @@
 // Case, hyphens and underscores do not matter except in Gymnasium's own ids: MinAtar/Space-Invaders
 // is minatar/space_invaders, Atari/MsPacman is atari/ms_pacman.
 //
-// A program adds its own environments in C++, and can then train on them, resume, evaluate and list
-// them by their ids as any other (examples/own_environment):
+// A program can add its own environments in C++ and then train on them, resume, evaluate and list
+// them by id like any other (examples/own_environment):
 //
 //   class Corridor : public Simulation { ... };    // simulation.h: the rules of one game
 //
@@ -46,7 +46,7 @@ struct EnvironmentOptions {
   // Draw a picture of every environment in every step.
   bool render = false;
 
-  // Keys env.*; Describe says what they mean.
+  // Keys env.*; see Describe for their meaning.
   double sticky = -1;
   bool ramping = true;
   ActionSet actions = ActionSet::kUsual;
@@ -55,8 +55,8 @@ struct EnvironmentOptions {
   std::string python = {};
   int workers = 1;
   double timeout_seconds = 60;
-  // A JSON object; the constructor of a gymnasium/ environment gets its members as arguments by
-  // name, that of atari/ its mode and difficulty.
+  // A JSON object. Its members become keyword arguments to the constructor of a gymnasium/
+  // environment, or mode and difficulty for atari/.
   std::string kwargs = "{}";
 
   void Validate() const;
@@ -65,63 +65,64 @@ struct EnvironmentOptions {
 void Describe(Config& config, EnvironmentOptions& options);
 
 // An environment of the program's own. One that is not a batch of simulations derives from
-// Environment itself.
+// Environment directly.
 struct EnvironmentRegistration {
-  // family/name, both of lower-case letters, digits and underscores; the library's families are
-  // taken.
+  // family/name, both made of lower-case letters, digits and underscores. The library's families
+  // are reserved.
   std::string id;
-  // A batch of options.num_envs environments whose spec has this id. Called from any thread.
+  // Makes a batch of options.num_envs environments whose spec has this id. Called from any thread.
   std::function<std::unique_ptr<Environment>(const EnvironmentOptions& options)> make;
-  // The keys env.* that `make` heeds.
+  // The keys env.* that `make` uses.
   std::vector<std::string> keys = {};
 };
 
-// For the rest of the program, from any thread; before the id is used, and before a run on it is
-// resumed. BadInput for a bad id or key, and for an id that there is already.
+// Registers an environment for the rest of the program, from any thread. Must come before the id is
+// used and before a run with it is resumed. Throws BadInput for a bad id or key, and for an id that
+// already exists.
 void RegisterEnvironment(const EnvironmentRegistration& registration);
-// Batches of simulations (native_environment.h) that heed env.max_episode_steps.
+// Registers batches of simulations (native_environment.h) that respect env.max_episode_steps.
 void RegisterEnvironment(const EnvironmentSpec& spec, const MakeSimulation& make);
 
-// A BadInput: there is no environment of that name.
+// A BadInput error: there is no environment of that name.
 class UnknownEnvironment : public Error {
  public:
   explicit UnknownEnvironment(const std::string& message) : Error(Kind::kBadInput, message) {}
 };
 
-// The id as it is written properly: minatar/space_invaders for MinAtar/Space-Invaders. Throws
-// UnknownEnvironment; whether a bridged environment exists, only its worker knows.
+// The canonical form of the id: minatar/space_invaders for MinAtar/Space-Invaders. Throws
+// UnknownEnvironment, but does not check whether a bridged environment exists: only its worker
+// knows.
 std::string NormalizedId(const std::string& id);
 
-// Whether `id` names a native environment, one that lives in this process: also all registered
-// ones.
+// Whether `id` names a native environment, one that lives in this process. All registered ones do.
 bool IsNative(const std::string& id);
 
-// The keys env.* that matter for it; the others change nothing. Throws UnknownEnvironment.
+// The keys env.* that matter for it; the others have no effect. Throws UnknownEnvironment.
 std::vector<std::string> EnvironmentKeys(const std::string& id);
 
-// UnknownEnvironment, with what was probably meant and what was registered, for an id that does not
-// exist; BadInput for options that are out of range; for bridged ones see
+// Throws UnknownEnvironment, with suggestions and the registered ids, for an id that does not
+// exist, and BadInput for options that are out of range. For bridged environments see
 // GymnasiumEnvironment::Make.
 std::unique_ptr<Environment> MakeEnvironment(const std::string& id,
                                              const EnvironmentOptions& options = {});
 
-// The Python of bridged environments: env.python; else the one that scripts/atari makes beside the
-// program; else python3.
+// The Python for bridged environments: env.python; otherwise the one that scripts/atari makes
+// beside the program; otherwise python3.
 std::string ResolvePython(const std::string& configured);
 
-// Whether that is the one that is taken without env.python.
+// Whether this is the one used without env.python.
 bool IsDefaultPython(const std::string& configured);
 
 struct EnvironmentListing {
   std::string id;
   std::string observation;           // "uint8 10x10x4 in [0, 1]"
   std::string actions;               // "6 actions"
-  std::int64_t max_episode_steps;    // 0: none, or it depends
+  std::int64_t max_episode_steps;    // 0: none, or varies
   std::vector<std::string> options;  // EnvironmentKeys
 };
 
-// Native environments, the paper's 20 Atari games, a line each for all others of Atari and
-// Gymnasium, and what was registered.
+// Native environments, the paper's 20 Atari games, one line each for Atari's and Gymnasium's
+// others, and registered ones.
 std::vector<EnvironmentListing> ListEnvironments();
 
 }  // namespace stableaa

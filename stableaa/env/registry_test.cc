@@ -67,9 +67,9 @@ TEST(EnvironmentIds, CaseHyphensAndUnderscoresDoNotMatter) {
   for (const std::string& id : others) EXPECT_FALSE(IsNative(id)) << id;
 }
 
-// Without a Python the message is as far as one gets; it names the environment.
+// Without a Python, all there is to check is the message; it names the environment.
 TEST(EnvironmentIds, AtariGamesAreForgivenTooButGymnasiumsOwnIdsAreTakenAsTheyAre) {
-  // Without a Python it gets as far as the id's spelling.
+  // Without a Python, it gets only as far as the id's spelling.
   const auto failure = [](const std::string& id) -> std::string {
     try {
       MakeEnvironment(id, {.python = "/nonexistent/python3"});
@@ -216,7 +216,7 @@ TEST(EnvironmentOptions, DefaultsAreInRangeAndReadBack) {
 
 // --- what the options do
 
-// The sums of all that a run shows, with every action of environment i being action (step + i) % n.
+// The sums of everything a run shows, if environment i takes action (step + i) % n in every step.
 std::vector<double> Digest(const std::string& id, const EnvironmentOptions& options, int steps) {
   const auto environment = MakeEnvironment(id, options);
   environment->Reset(3);
@@ -254,8 +254,8 @@ TEST(EnvironmentOptions, StickyIsTheProbabilityThatTheActionBeforeIsRepeated) {
   };
   EXPECT_EQ(moves(0), 200);
   EXPECT_EQ(moves(1), 0);
-  // Binomial(200, 0.5) and, as usual, Binomial(200, 0.9): within 4.5 standard deviations, left with
-  // probability 7e-6 by other seeds than these.
+  // Binomial(200, 0.5) and, by default, Binomial(200, 0.9): within 4.5 standard deviations, which
+  // other seeds exceed with probability 7e-6.
   EXPECT_NEAR(moves(.5), 100, 32);
   EXPECT_NEAR(moves(-1), 180, 19);
   EXPECT_EQ(Digest("minatar/asterix", {}, 300), Digest("minatar/asterix", {.sticky = .1}, 300));
@@ -263,8 +263,8 @@ TEST(EnvironmentOptions, StickyIsTheProbabilityThatTheActionBeforeIsRepeated) {
   ExpectPart(MakeEnvironment("minatar/asterix", {.sticky = .25})->spec().protocol, "sticky 0.25");
 }
 
-// In Space Invaders each wave that was shot down makes the next one faster; Asterix ramps every 100
-// steps and Seaquest when the submarine surfaces.
+// In Space Invaders each destroyed wave makes the next one faster; Asterix ramps every 100 steps
+// and Seaquest when the submarine surfaces.
 TEST(EnvironmentOptions, RampingMakesAsterixHarderAndLeavesBreakoutAsItIs) {
   const EnvironmentOptions plain = {.ramping = false};
   EXPECT_NE(Digest("minatar/asterix", {}, 1000), Digest("minatar/asterix", plain, 1000));
@@ -316,7 +316,7 @@ TEST(EnvironmentOptions, ALimitIsReachedAndZeroIsTheUsualOne) {
     const auto usual = MakeEnvironment(listing.id);
     EXPECT_EQ(usual->spec().max_episode_steps, listing.max_episode_steps);
     EXPECT_GT(listing.max_episode_steps, 0);
-    // Longer than usual is allowed too.
+    // A limit longer than the default is allowed too.
     EXPECT_EQ(
         MakeEnvironment(listing.id, {.max_episode_steps = 1'000'000})->spec().max_episode_steps,
         1'000'000);
@@ -445,7 +445,7 @@ EnvironmentSpec CounterSpec(const std::string& id) {
 
 std::unique_ptr<Simulation> MakeCounter() { return std::make_unique<Counter>(); }
 
-// Environments cannot be unregistered, so each test has ids of its own.
+// Environments cannot be unregistered, so each test uses its own ids.
 TEST(RegisterEnvironment, ASimulationIsAnEnvironmentLikeAllOthers) {
   EXPECT_THROW(MakeEnvironment("test/counter_one"), UnknownEnvironment);
   RegisterEnvironment(CounterSpec("test/counter_one"), MakeCounter);

@@ -119,7 +119,7 @@ TraceWriter::TraceWriter(const std::string& path, const EnvironmentSpec& spec) :
   file_.Write(line_);
 }
 
-// Real numbers in the shortest form that reads back exactly.
+// Writes real numbers in the shortest form that reads back exactly.
 void TraceWriter::Add(const RolloutStep& step) {
   line_.clear();
   auto out = std::back_inserter(line_);

@@ -1,9 +1,9 @@
 // Episodes of one environment under a fixed policy, and their statistics.
 //
-// By the conventions under which published numbers are measured: one environment object for all
-// episodes, each cut at the environment's limit; length = steps taken; standard deviations divide
-// by n - 1; channel means over all observations after a step, the last of an episode included and
-// the first not, every step weighing the same.
+// Follows the conventions behind published numbers: one environment object for all episodes, each
+// cut off at the environment's limit; length = steps taken; standard deviations divide by n - 1;
+// channel means are over all observations after a step, including the last of an episode but not
+// the first, with every step weighing the same.
 #ifndef STABLEAA_ENV_ROLLOUT_H_
 #define STABLEAA_ENV_ROLLOUT_H_
 
@@ -18,7 +18,7 @@
 
 namespace stableaa {
 
-// What has just happened. Views hold during the call that gets it.
+// What just happened. Views are valid only during the callback.
 struct RolloutStep {
   std::int64_t step = 0;     // from 1, over all episodes
   std::int64_t episode = 0;  // from 1
@@ -27,25 +27,25 @@ struct RolloutStep {
   bool terminated = false;
   bool truncated = false;
   Observations observation;  // after the step; the last of its episode, not the first of the next
-  const Picture* frame = nullptr;  // of that observation, if the environment renders
-  double return_so_far = 0;        // of the episode
+  const Picture* frame = nullptr;  // shows that observation, if the environment renders
+  double return_so_far = 0;        // in the episode
 };
 
 struct RolloutSummary {
   std::int64_t episodes = 0;
-  double return_mean = 0, return_std = 0;  // nan for the standard deviation of one episode
+  double return_mean = 0, return_std = 0;  // the standard deviation of one episode is NaN
   double length_mean = 0, length_std = 0;
   std::vector<double> channel_mean = {};  // empty if the observation has no channels
 };
 
-// `environment` has num_envs() = 1.
+// `environment` must have num_envs() = 1.
 RolloutSummary Rollout(Environment& environment, FixedPolicy& policy, std::int64_t episodes,
                        std::uint64_t seed,
                        const std::function<void(const RolloutStep&)>& on_step = {});
 
 // A CSV file of steps: step, action (action_0, action_1, ... if it has several elements), reward,
-// terminated, truncated, and the observation after the step, flattened, as obs_0, obs_1, ... It
-// appears at Finish.
+// terminated, truncated, and the observation after the step, flattened, as obs_0, obs_1, ... The
+// file appears only at Finish.
 class TraceWriter {
  public:
   TraceWriter(const std::string& path, const EnvironmentSpec& spec);

@@ -23,9 +23,9 @@ namespace stableaa::rollout_test {
 
 constexpr std::uint64_t kSeed = 5;
 
-// Episodes of random length in which every observation tells where it is: element k is the number
-// of steps since the episode began + k / 64. Rewards are such that sums depend on their order
-// nowhere: quarters.
+// Episodes of random length in which every observation reveals its position: element k is the
+// number of steps since the episode began + k / 64. Rewards are quarters, so sums never depend on
+// their order.
 class Clock final : public Simulation {
  public:
   void Reset(RandomStream& random) override {
@@ -153,7 +153,7 @@ TEST(Rollout, SummaryIsThatOfItsSteps) {
   EXPECT_TRUE(run.summary.channel_mean.empty());
 }
 
-// Episodes that terminate and ones that are truncated.
+// Includes episodes that terminate and episodes that are truncated.
 TEST(Rollout, SummaryOfRealEnvironments) {
   const auto cartpole = MakeEnvironment("classic/cartpole", {.max_episode_steps = 20});
   const Recording mixed = Play(*cartpole, "random", 20);
@@ -179,8 +179,8 @@ TEST(Rollout, OneEpisodeHasNoStandardDeviation) {
   EXPECT_FALSE(std::isnan(two.return_std));
 }
 
-// The mean of observation[i][j][k] over all that has a given index on the channels' axis, and over
-// all steps.
+// The mean of observation[i][j][k] over all elements with a given index on the channel axis, and
+// over all steps.
 TEST(Rollout, ChannelMeansForAnyAxis) {
   for (const int axis : {0, 1, 2}) {
     EnvironmentSpec spec = ClockSpec();
@@ -208,8 +208,8 @@ TEST(Rollout, ChannelMeansForAnyAxis) {
   }
 }
 
-// Over observations after a step, so that an episode of n steps counts 1 to n and never 0: with
-// one channel that is one element, the mean is sum n (n + 1) / 2 over sum n.
+// Only observations after a step count, so an episode of n steps contributes 1 to n and never 0:
+// with one channel of one element, the mean is sum n (n + 1) / 2 over sum n.
 TEST(Rollout, ChannelMeansIncludeTheLastObservationAndNotTheFirst) {
   EnvironmentSpec spec = ClockSpec();
   spec.observation = Space::Floats({1}, {0}, {10});
@@ -255,7 +255,7 @@ TEST(Rollout, StepsAreNumberedAndShowTheObservationAfterThem) {
   for (const Step& found : run.steps) {
     EXPECT_EQ(found.step, ++step);
     EXPECT_EQ(found.episode, episode);
-    EXPECT_EQ(found.observation[0], ++since);  // at an end too: not the next episode's 0
+    EXPECT_EQ(found.observation[0], ++since);  // at an end too, never the next episode's 0
     EXPECT_EQ(found.return_so_far, sum += found.reward);
     EXPECT_EQ(found.values.size(), 2U);
     ASSERT_TRUE(found.frame.has_value());
@@ -310,7 +310,7 @@ class TraceTest : public testing::Test {
  protected:
   std::string path() const { return (directory_ / "trace.csv").string(); }
 
-  // Runs, and reads the trace back: lines of fields.
+  // Runs and reads the trace back as lines of fields.
   std::vector<std::vector<std::string>> Trace(Environment& environment, std::int64_t episodes,
                                               std::vector<Step>& steps) {
     FixedPolicy policy("random", environment.spec(), kSeed);
@@ -347,7 +347,7 @@ class TraceTest : public testing::Test {
 
 float ToFloat(const std::string& text) { return std::strtof(text.c_str(), nullptr); }
 
-// Every field is the step's, to the last bit.
+// Every field equals the step's, to the last bit.
 void ExpectLines(const std::vector<std::vector<std::string>>& lines,
                  const std::vector<Step>& steps) {
   ASSERT_EQ(lines.size(), steps.size() + 1);
@@ -391,8 +391,8 @@ TEST_F(TraceTest, OfABoxOfActions) {
   const auto lines = Trace(*clock, 12, steps);
   EXPECT_EQ(Joined(lines[0]), "step,action_0,action_1,reward,terminated,truncated,obs_0,obs_1");
   ExpectLines(lines, steps);
-  // The line of an end has the last observation of the episode, that behind it the next one's
-  // first after a step.
+  // The line of an end has the last observation of its episode; the line after it has the next
+  // episode's first observation after a step.
   for (std::size_t s = 1; s + 1 < lines.size(); ++s) {
     if (lines[s][4] != "1") continue;
     EXPECT_GE(ToFloat(lines[s][6]), 1);

@@ -1,6 +1,6 @@
 // One native environment: the rules of a game or the physics of a system, without episodes, limits
-// and batches, which NativeEnvironment adds. The base for environments of a program's own, too,
-// which RegisterEnvironment (registry.h) makes known by a name.
+// and batches, which NativeEnvironment adds. Also the base class for a program's own environments,
+// which RegisterEnvironment (registry.h) makes available by name.
 #ifndef STABLEAA_ENV_SIMULATION_H_
 #define STABLEAA_ENV_SIMULATION_H_
 
@@ -23,7 +23,7 @@ class Simulation {
     double reward = 0;
     bool terminated = false;
   };
-  // Valid by the action space: an index, or the elements of a box.
+  // Valid in the action space: an index, or the elements of a box.
   struct Action {
     int index = 0;
     std::span<const float> values = {};
@@ -36,18 +36,18 @@ class Simulation {
 
   virtual ~Simulation() = default;
 
-  // Draws a start state. All randomness comes from `random`, here and in Step.
+  // Draws an initial state. All randomness comes from `random`, here and in Step.
   virtual void Reset(RandomStream& random) = 0;
   virtual Outcome Step(Action action, RandomStream& random) = 0;
   // Writes every element.
   virtual void Observe(Observation out) const = 0;
 
-  // The present state as a picture, always of the same size. Without it, a BadInput where pictures
-  // are asked for.
+  // Draws the present state, always at the same size. If not overridden, asking for pictures throws
+  // BadInput.
   virtual void Draw(Picture& picture) const;
 
-  // The whole state. Load trusts nothing: BadInput (in.Wrong) for whatever a simulation cannot have
-  // reached in a way that would break a later Step, Observe or Draw.
+  // The whole state. Load must trust nothing: it throws BadInput (in.Wrong) for anything that a
+  // simulation cannot have reached and that would break a later Step, Observe or Draw.
   virtual void Save(ByteWriter& out) const = 0;
   virtual void Load(ByteReader& in) = 0;
 };

@@ -57,8 +57,8 @@ TerminalColors Chosen(TerminalColors colors) {
   return term == "truecolor" || term == "24bit" ? TerminalColors::k24Bit : TerminalColors::k256;
 }
 
-// When a row or column of `from` pixels becomes one of `to`, its pixel i is the average of the
-// pixels first to last - 1, each counted by how much of it lies between begin and end.
+// When `from` pixels in a row or column are reduced to `to`, pixel i becomes the average of pixels
+// first to last - 1, each weighted by how much of it lies between begin and end.
 struct Source {
   int first = 0, last = 0;
   double begin = 0, end = 0;
@@ -223,7 +223,8 @@ void TerminalView::Show(const Picture& picture, std::string_view status) {
 void TerminalView::Show(const Picture& picture, std::span<const std::string> status) {
   if (picture.width() == 0) throw BadInput("cannot show an empty picture");
   const Size terminal = TerminalSize();
-  // The text and one row for the cursor. Of too much text the terminal keeps some of the picture.
+  // The text and one row for the cursor. If there is too much text, some room is kept for the
+  // picture.
   const int text = std::min(static_cast<int>(status.size()), std::max(1, terminal.rows / 2));
   const int height = 2 * std::max(1, terminal.rows - 1 - text);
   const auto lines = HalfBlockLines(FittedPicture(picture, terminal.columns, height), colors_);
@@ -249,15 +250,15 @@ TerminalView::Size TerminalView::TerminalSize() const {
   return {NumberIn("COLUMNS", 80), NumberIn("LINES", 24)};
 }
 
-// Back to where the former frame begins. A terminal of another size has wrapped or moved it, which
-// is beyond repair: the new one goes below.
+// Returns to where the previous frame begins. A terminal that was resized has wrapped or moved that
+// frame beyond repair: the new one goes below.
 std::string TerminalView::Return(const Size& terminal, std::size_t lines) const {
   if (lines_ == 0 || terminal != terminal_) return "";
   return fmt::format("\x1b[{}A{}", lines_, lines == lines_ ? "" : "\x1b[J");
 }
 
-// All at once, so that the terminal draws it at once, and past the buffer of the stream, which
-// would cut it.
+// Writes everything in one go, so the terminal draws it at once, and bypasses the stream's buffer,
+// which would split it.
 void TerminalView::Write(std::string_view text) const {
   std::fflush(stream_);
   while (!text.empty()) {

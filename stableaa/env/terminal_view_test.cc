@@ -145,7 +145,7 @@ TEST(FittedPicture, NeverLeavesTheScreenNorVanishes) {
   }
 }
 
-// With a terminal of 40 columns and 12 rows.
+// Uses a terminal of 40 columns and 12 rows.
 class TerminalViewTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -168,8 +168,8 @@ class TerminalViewTest : public testing::Test {
     EXPECT_EQ(::ioctl(ours_.get(), TIOCSWINSZ, &size), 0);
   }
 
-  // What has arrived at the terminal since last asked. The system passes it on when it finds the
-  // time, so a mark is sent after it and waited for.
+  // What has arrived at the terminal since the last call. The system delivers it in its own time,
+  // so this sends a marker after it and waits for that.
   std::string Arrived() const {
     constexpr std::string_view kMark = "<end>";
     EXPECT_EQ(::write(::fileno(stream_), kMark.data(), kMark.size()), std::ssize(kMark));
@@ -202,7 +202,7 @@ std::size_t Count(const std::string& text, const std::string& part) {
 TEST_F(TerminalViewTest, DrawsInPlaceWithALineOfTextBelow) {
   TerminalView view(stream_, {.frames_per_second = 1000});
   view.Show(Filled(1, 1, kRed), "step 1");
-  // 20 pixels in ten rows, of twelve.
+  // 20 pixels in ten of the twelve rows.
   const std::string row = "\x1b[48;5;196m" + std::string(20, ' ') + "\x1b[0m\r\r\n";
   std::string picture;
   for (int i = 0; i < 10; ++i) picture += row;
@@ -216,7 +216,7 @@ TEST_F(TerminalViewTest, LinesOfTextTakeTheirRowsFromThePicture) {
   const std::vector<std::string> text = {"step 1", std::string(60, 'x'), "\n"};
   view.Show(Filled(1, 1, kRed), text);
   const std::string first = Arrived();
-  EXPECT_EQ(Count(first, "\x1b[48"), 8U);  // and three, and one for the cursor, of twelve
+  EXPECT_EQ(Count(first, "\x1b[48"), 8U);  // plus three, and one for the cursor, of twelve
   EXPECT_TRUE(
       first.ends_with("step 1\x1b[K\r\r\n" + std::string(39, 'x') + "\x1b[K\r\r\n?\x1b[K\r\r\n"))
       << first;

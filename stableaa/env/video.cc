@@ -55,7 +55,7 @@ VideoOptions Checked(const fs::path& path, const VideoOptions& options) {
   return options;
 }
 
-// By the rules of execvp.
+// Follows the rules of execvp.
 std::string FindFfmpeg(const fs::path& path) {
   const char* variable = std::getenv("PATH");
   std::string_view directories = variable == nullptr ? "/bin:/usr/bin" : variable;
@@ -75,7 +75,7 @@ std::string FindFfmpeg(const fs::path& path) {
                   path.string()));
 }
 
-// By the first bytes of a file, which an ffmpeg that draws nothing does not get right.
+// Checks the first bytes of a file, which an ffmpeg that draws nothing does not get right.
 bool BeginsVideo(std::string_view bytes, bool gif) {
   return gif ? bytes.starts_with("GIF8") : bytes.size() >= 8 && bytes.substr(4, 4) == "ftyp";
 }
@@ -97,13 +97,13 @@ std::string Filters(const Picture& first, int scale, const VideoOptions& options
          ",pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv,format=yuv420p";
 }
 
-// What ffmpeg is asked to do: raw pictures from its input into kOutput. That is by name
-// because +faststart, which moves the index to the front, opens the file a second time. Without
-// -xerror it reports success when the end of the file could not be written.
+// The task for ffmpeg: read raw pictures from its input and write to kOutput. The output is given
+// by name because +faststart, which moves the index to the front, opens the file a second time.
+// Without -xerror it reports success even if the end of the file could not be written.
 std::vector<std::string> Arguments(const Picture& first, int scale, const VideoOptions& options,
                                    bool gif) {
   constexpr std::string_view kGif = "-f gif -loop 0";
-  // With the kind of yuv that the filters make, which players else guess from the size.
+  // Names the kind of yuv that the filters make; otherwise players guess it from the size.
   constexpr std::string_view kMp4 =
       "-f mp4 -c:v libx264 -crf 18 -movflags +faststart "
       "-colorspace bt709 -color_primaries bt709 -color_trc bt709 -color_range tv";
@@ -117,7 +117,7 @@ std::vector<std::string> Arguments(const Picture& first, int scale, const VideoO
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-// Calls `take` with one piece of the file after the other.
+// Calls `take` with the file's contents, one piece after another.
 template <typename Take>
 void ForEachPart(const Descriptor& file, Take take) {
   std::array<char, 1 << 16> part;
@@ -129,8 +129,8 @@ void ForEachPart(const Descriptor& file, Take take) {
   }
 }
 
-// What one encoded picture never takes: as raw RGB with a palette, each side rounded up to
-// H.264's blocks. Encoders add less than that to what they cannot compress.
+// More than one encoded picture ever takes: raw RGB with a palette, each side rounded up to H.264's
+// blocks. Encoders add less than that to what they cannot compress.
 off_t MostBytes(const Picture& picture, off_t scale) {
   constexpr off_t kBlock = 16, kPalette = 4096;
   return 3 * (scale * picture.width() + kBlock) * (scale * picture.height() + kBlock) + kPalette;
@@ -141,7 +141,7 @@ off_t SizeOf(const Descriptor& file) {
   return ::fstat(file.get(), &status) == 0 ? status.st_size : 0;
 }
 
-// The last of ffmpeg's messages that says something.
+// ffmpeg's last informative message.
 std::string LastLine(std::string_view text) {
   while (!text.empty()) {
     const std::size_t newline = text.rfind('\n');
@@ -159,10 +159,10 @@ int WatchableScale(const Picture& picture) {
   return std::max(1, (kWatchableSide + shorter / 2) / shorter);
 }
 
-// The running ffmpeg. Its messages go into a file, which, unlike a pipe, nobody has to empty.
+// The running ffmpeg. Its messages go to a file, which, unlike a pipe, nobody has to drain.
 class VideoWriter::Encoder {
  public:
-  // One picture's share of the video has at most `most_per_picture` bytes.
+  // One picture takes at most `most_per_picture` bytes of the video.
   Encoder(const std::string& program, const std::vector<std::string>& arguments,
           off_t most_per_picture)
       : most_per_picture_(most_per_picture),
@@ -184,8 +184,8 @@ class VideoWriter::Encoder {
                               .ends_with_us = true});
   }
 
-  // One picture. False if ffmpeg does not read any more. Throws as ToolWatch does, and when ffmpeg
-  // writes more than its pictures can take.
+  // Writes one picture. Returns false if ffmpeg has stopped reading. Throws like ToolWatch, and
+  // when ffmpeg writes more than its pictures can take.
   bool Write(std::span<const std::uint8_t> bytes) {
     ToolWatch watch("ffmpeg");
     most_video_ = std::min(most_video_ + most_per_picture_, kMostVideo);
@@ -209,9 +209,9 @@ class VideoWriter::Encoder {
     return true;
   }
 
-  // Ends the input and waits. Returns what went wrong; empty: nothing. Throws as Write does.
+  // Ends the input and waits. Returns what went wrong, or an empty string. Throws like Write.
   std::string Finish() {
-    ToolWatch watch("ffmpeg");  // before the end of its input: Ctrl-C may follow at once
+    ToolWatch watch("ffmpeg");  // before the input ends: Ctrl-C may follow at once
     input_.Close();
     for (off_t written = 0; !child_->Wait(kToolSlice);) {
       RefuseFloods(watch);
@@ -226,7 +226,7 @@ class VideoWriter::Encoder {
     return line.empty() ? fmt::format("it {}", child_->End()) : line;
   }
 
-  // The first bytes of the video, by which its kind is known; fewer if it is shorter.
+  // The first bytes of the video, which identify its kind; fewer if it is shorter.
   std::string Beginning() const {
     std::array<char, 8> bytes = {};
     const ssize_t got = ::pread(output_.get(), bytes.data(), bytes.size(), 0);
@@ -244,7 +244,7 @@ class VideoWriter::Encoder {
   }
 
   const off_t most_per_picture_;
-  off_t most_video_ = off_t{1} << 20;  // of the pictures so far; an empty video has its headers
+  off_t most_video_ = off_t{1} << 20;  // for the pictures so far; an empty video has its headers
   Descriptor input_, output_, messages_;
   std::unique_ptr<ChildProcess> child_;
 };

@@ -1,21 +1,22 @@
-// Writes pictures to a video file, with the program ffmpeg.
+// Writes pictures to a video file using the program ffmpeg.
 //
 //   VideoWriter video("breakout.gif", {.frames_per_second = 15});
 //   for (...) video.Add(env->frame(0));
 //   video.Finish();
 //
-// The ending of the path decides:
-// - .gif repeats for ever. Each picture has a palette of its own: pictures of at most 256 colours
-//   are exact, and memory does not grow with the length, at the price of some 25 ms per picture.
-//   Times are in hundredths of a second, so at, say, 15 per second some pictures last longer than
-//   others; browsers show nothing shorter than two hundredths, so above 50 per second pictures are
-//   left out.
-// - .mp4 is H.264 as every browser plays it (yuv420p: sides are even, by a black line if need be).
+// The extension of the path decides the format:
+// - .gif repeats forever. Each picture has its own palette: pictures with at most 256 colours are
+//   exact, and memory does not grow with the length, at a cost of some 25 ms per picture. Times are
+//   in hundredths of a second, so at, say, 15 per second some pictures last longer than others.
+//   Browsers show nothing shorter than two hundredths, so pictures are dropped above 50 per second.
+// - .mp4 is H.264 that every browser plays (yuv420p: sides are even, with a black line if
+//   necessary).
 //
-// The file appears whole or not at all, as AtomicFile sees to; ffmpeg works in memory, which holds
-// the encoded video. When the writer's process dies, ffmpeg ends with it. An ffmpeg that neither
-// reads nor writes for ToolSeconds (base/process/outside_tool.h: a minute), that writes more than
-// its pictures can take (or 4 GiB) or no video at all is WorkFailed, and so is Ctrl-C while waiting.
+// The file appears whole or not at all, thanks to AtomicFile; ffmpeg works in memory, which holds
+// the encoded video. If the writer's process dies, ffmpeg ends with it. WorkFailed is thrown if
+// ffmpeg neither reads nor writes for ToolSeconds (base/process/outside_tool.h: a minute), writes
+// more than its pictures can take (or 4 GiB) or does not write a video, and on Ctrl-C while
+// waiting.
 #ifndef STABLEAA_ENV_VIDEO_H_
 #define STABLEAA_ENV_VIDEO_H_
 
@@ -30,8 +31,8 @@ namespace stableaa {
 
 struct VideoOptions {
   double frames_per_second = 15;  // 0.1 to 1000
-  // Each pixel becomes a square of scale x scale. 1 to 64; 0: by WatchableScale, which small
-  // pictures need to be watched.
+  // Each pixel becomes a square of scale x scale. 1 to 64; 0 uses WatchableScale, since small
+  // pictures are hard to watch.
   int scale = 0;
 };
 
@@ -40,22 +41,23 @@ int WatchableScale(const Picture& picture);
 
 class VideoWriter {
  public:
-  // Checks what would otherwise fail after the work. BadInput: an option out of range, another
-  // ending. WorkFailed: a path that cannot be written to (AtomicFile), ffmpeg is not installed.
+  // Checks now what would otherwise fail after the work. Throws BadInput for an option out of range
+  // or another extension, WorkFailed if the path cannot be written to (AtomicFile) or ffmpeg is not
+  // installed.
   explicit VideoWriter(std::filesystem::path path, VideoOptions options = {});
 
-  // Without Finish nothing is left behind.
+  // Without Finish, nothing is left behind.
   ~VideoWriter();
 
   VideoWriter(const VideoWriter&) = delete;
   VideoWriter& operator=(const VideoWriter&) = delete;
 
-  // BadInput unless all pictures are of one size. WorkFailed, with ffmpeg's last words, if it
-  // fails; maybe some pictures late.
+  // Throws BadInput unless all pictures have the same size, and WorkFailed, with ffmpeg's last
+  // words, if ffmpeg fails, though perhaps some pictures late.
   void Add(const Picture& picture);
 
-  // Waits for ffmpeg and puts the file in place. WorkFailed if there were no pictures, ffmpeg fails
-  // or the disk is full. Nothing may be added after.
+  // Waits for ffmpeg and puts the file in place. Throws WorkFailed if there were no pictures,
+  // ffmpeg fails or the disk is full. Nothing may be added afterwards.
   void Finish();
 
  private:

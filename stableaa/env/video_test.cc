@@ -51,7 +51,7 @@ std::string OutputOf(const std::string& command) {
 
 std::string ReadText(const fs::path& path) { return ReadTextFile(path, 1 << 24); }
 
-// Frame i of a little film: four colours, one of which moves. The second frame is like the first.
+// Frame i of a little film: four colours, one of which moves. The second frame equals the first.
 Picture Frame(int i) {
   Picture picture(7, 5);
   picture.Fill({10, 200, 30});
@@ -63,7 +63,7 @@ Picture Frame(int i) {
 
 bool HasFfmpeg() { return ::system("command -v ffmpeg ffprobe >/dev/null") == 0; }
 
-// A fresh directory for each test, and PATH as it was after it.
+// Gives each test a fresh directory and restores PATH after it.
 class VideoTest : public testing::Test {
  protected:
   ~VideoTest() override {
@@ -82,7 +82,7 @@ class VideoTest : public testing::Test {
     return names;
   }
 
-  // What `work` throws, with the test's directory left out of the message.
+  // The message that `work` throws, without the test's directory.
   template <typename Work>
   std::string MessageHere(Error::Kind kind, const Work& work) const {
     std::string message = MessageOf(work, kind);
@@ -101,7 +101,7 @@ class VideoTest : public testing::Test {
     ::setenv("PATH", (Path("bin").string() + ":" + former_path_).c_str(), 1);
   }
 
-  // Adds pictures until something is thrown, and finishes.
+  // Adds pictures until something is thrown, then finishes.
   std::string FailureOf(int pictures) const {
     return MessageHere(kWorkFailed, [&] {
       VideoWriter video(Path("a.gif"));
@@ -141,7 +141,7 @@ class FfmpegTest : public VideoTest {
   }
 };
 
-// The largest difference of a channel between `frames` frames and what was decoded, in which each
+// The largest difference in a channel between `frames` frames and what was decoded, where each
 // pixel is scale x scale and rows have `width` pixels; 256 if the sizes differ.
 int LargestDifference(const std::string& decoded, int frames, int scale, int width, int height) {
   if (std::ssize(decoded) != std::ptrdiff_t{3} * frames * width * height) return 256;
@@ -169,7 +169,7 @@ TEST_F(FfmpegTest, AGifHasEveryPictureInItsExactColours) {
   EXPECT_EQ(LargestDifference(Decoded("a.gif"), 6, 3, 21, 15), 0);
   // 6 / 15 s, up to one hundredth.
   EXPECT_EQ(Probe("a.gif", "codec_name,duration,nb_read_frames"), "gif,0.390000,6\n");
-  // The extension by which a GIF says how often it is shown; 0: for ever.
+  // The extension with which a GIF says how often it is shown; 0: forever.
   EXPECT_NE(ReadText(Path("a.gif")).find(std::string("NETSCAPE2.0\x03\x01\0\0", 15)),
             std::string::npos);
 }
@@ -180,7 +180,7 @@ TEST_F(FfmpegTest, AnMp4IsWhatBrowsersPlay) {
                   "codec_name,width,height,pix_fmt,color_space,r_frame_rate,"
                   "nb_read_frames"),
             "h264,64,46,yuv420p,bt709,25/2,12\n");
-  // Colour is stored at half the resolution: the picture's pixels blend at their edges.
+  // Colour is stored at half the resolution, so pixels blend at their edges.
   const std::string decoded = Decoded("a.mp4");
   ASSERT_EQ(decoded.size(), 12U * 3 * 64 * 46);
   const auto near = [&](int frame, int x, int y, Color color) {
@@ -237,8 +237,8 @@ TEST_F(FfmpegTest, ReplacesTheFormerVideoOnlyWhenFinished) {
   EXPECT_TRUE(ReadText(Path("a.gif")).starts_with("GIF89a"));
 }
 
-// A limit on the size of files stands in for a disk that fills up; first for this process, then for
-// ffmpeg as well.
+// A limit on file size stands in for a disk that fills up; first for this process, then for ffmpeg
+// as well.
 TEST_F(FfmpegTest, AFullDiskIsAnErrorAndLeavesNothing) {
   rlimit former = {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &former), 0);
@@ -295,7 +295,7 @@ TEST_F(VideoTest, SaysWhatToInstall) {
   EXPECT_EQ(MessageHere(kWorkFailed, [&] { VideoWriter video(Path("a.gif")); }),
             "cannot write a.gif: videos need the program ffmpeg, which is not installed (Debian, "
             "Ubuntu: apt install ffmpeg)");
-  fs::create_directory(Path("ffmpeg"));  // is no program
+  fs::create_directory(Path("ffmpeg"));  // not a program
   EXPECT_THROW(VideoWriter(Path("a.gif")), Error);
   EXPECT_EQ(Names(), std::vector<std::string>{});
 }
@@ -342,7 +342,7 @@ TEST_F(VideoTest, AFailureComesWithTheLastWordsOfFfmpeg) {
   EXPECT_EQ(Names(), std::vector<std::string>{});
 }
 
-// Though it says that all is well.
+// Even though it claims success.
 TEST_F(VideoTest, WhatIsNoVideoIsAFailure) {
   const auto write = [&](std::string_view name) {
     VideoWriter video(Path(name));
@@ -366,7 +366,7 @@ TEST_F(VideoTest, WhatIsNoVideoIsAFailure) {
   }
 }
 
-// Before it reads, while it reads, after it has read; or with messages. It would go on for ever.
+// Before, while or after it reads, or in its messages. It would go on forever.
 TEST_F(VideoTest, AFloodIsAnError) {
   const std::string start = "ffmpeg has written more than ";
   for (const std::string script : {"cat /dev/zero >&3", "cat /dev/zero >&3 & cat >/dev/null; wait",
@@ -374,18 +374,18 @@ TEST_F(VideoTest, AFloodIsAnError) {
     ReplaceFfmpeg("printf GIF8 >&3; " + script);
     const std::string message = FailureOf(10);
     ASSERT_TRUE(message.starts_with(start)) << message;
-    // 10 pictures of 100x100 pixels, three times as large.
+    // 10 pictures of 100x100 pixels, scaled by 3.
     EXPECT_LT(std::stod(message.substr(start.size())), 10 * 3e5 + 2e6) << message;
     EXPECT_EQ(Names(), std::vector<std::string>{});
   }
-  // One that is done before anybody looks, and messages: files of holes, which take no memory.
+  // One that is done before anybody looks, and messages: sparse files, which take no memory.
   for (const std::string number : {"2", "3"}) {
     ReplaceFfmpeg("cat >/dev/null; printf GIF8 >&3; truncate -s 5G /dev/fd/" + number);
     EXPECT_TRUE(FailureOf(1).starts_with(start)) << number;
   }
 }
 
-// The bytes that one picture may take are enough for what cannot be compressed, however small.
+// The bytes allowed per picture suffice for incompressible pictures, however small.
 TEST_F(FfmpegTest, NoisyAndTinyPicturesAreNoFlood) {
   std::uint32_t state = 1;
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 300}, {300, 1}, {320, 240}}) {
@@ -419,7 +419,7 @@ TEST_F(VideoTest, ManyMessagesBlockNobody) {
   EXPECT_EQ(fs::file_size(Path("a.gif")), 4U + 20 * 30000);
 }
 
-// With all its processes, should it be a script.
+// Including all its processes, in case it is a script.
 TEST_F(VideoTest, AnAbandonedFfmpegIsKilled) {
   ASSERT_EQ(::mkfifo(Path("alive").c_str(), 0600), 0);
   ReplaceFfmpeg("sleep 100 5>" + Path("alive").string() + " & wait");
@@ -436,11 +436,11 @@ TEST_F(VideoTest, AnAbandonedFfmpegIsKilled) {
   EXPECT_EQ(Names(), std::vector<std::string>{});
 }
 
-// How long ffmpeg may stand still, shortest first: on a busy machine even a shell that does nothing
-// wrong does not get on for a while, and then the next is tried.
+// How long ffmpeg may stand still, shortest first: on a busy machine even a harmless shell may make
+// no progress for a while, and then the next limit is tried.
 constexpr std::array kLimits = {"0.3", "3", "30"};
 
-// Whether it never reads, reads no more, or does not end. What it starts ignores what can be
+// It never reads, stops reading, or does not end. Its children ignore every signal that can be
 // ignored.
 TEST_F(VideoTest, AnFfmpegThatHangsIsKilled) {
   for (const std::string script :
@@ -467,7 +467,7 @@ TEST_F(VideoTest, AnFfmpegLivesAsLongAsItWrites) {
   std::string message;
   for (const std::string limit : kLimits) {
     ::setenv("STABLEAA_TOOL_SECONDS", limit.c_str(), 1);
-    // Six times half the limit.
+    // Takes six times half the limit.
     ReplaceFfmpeg("cat >/dev/null; echo GIF8 >&3; for i in 1 2 3 4 5 6; do sleep " +
                   std::to_string(std::stod(limit) / 2) + "; echo $i >&3; done");
     message = MessageOf(
@@ -502,14 +502,14 @@ TEST_F(VideoTest, ItIsLeftAtOnceWhenInterrupted) {
   EXPECT_EQ(Names(), std::vector<std::string>{});
 }
 
-// Descriptors that a child of this process would be given.
+// Descriptors that a child of this process would inherit.
 int Inheritable() {
   int count = 0;
   for (int fd = 0; fd < 100; ++fd) count += ::fcntl(fd, F_GETFD) == 0 ? 1 : 0;
   return count;
 }
 
-// Its descriptors are all that it is given, nobody else gets them, and a Ctrl-C does not reach it.
+// It gets only its own descriptors, nobody else gets them, and Ctrl-C does not reach it.
 TEST_F(VideoTest, FfmpegHasItsInputOutputsAndGroupToItself) {
   ReplaceFfmpeg(
       "cat >/dev/null; echo GIF8 >&3; ls /proc/self/fd >&3; "
@@ -525,13 +525,13 @@ TEST_F(VideoTest, FfmpegHasItsInputOutputsAndGroupToItself) {
   in >> kind;
   std::vector<int> numbers;
   for (int number = 0; in >> number;) numbers.push_back(number);
-  // 0 to 3, the pipe that ends it with us, and in `ls` the directory that it reads.
+  // 0 to 3, the pipe that ends it with us, and the directory that `ls` reads.
   ASSERT_EQ(numbers.size(), 8U);
   EXPECT_EQ(numbers[3], 3);
   EXPECT_EQ(numbers[6], numbers[7]);
 }
 
-// One that would not by itself.
+// One that would not end by itself.
 TEST_F(VideoTest, FfmpegEndsWithTheProcessThatWrites) {
   ReplaceFfmpeg("trap '' TERM PIPE; echo $$ >" + Path("pid").string() +
                 "; while :; do sleep 100; done");
@@ -543,7 +543,7 @@ TEST_F(VideoTest, FfmpegEndsWithTheProcessThatWrites) {
       while (!fs::exists(Path("pid")) || fs::file_size(Path("pid")) == 0) ::usleep(1000);
       ::kill(::getpid(), SIGKILL);
     } catch (const Error&) {
-      ::_exit(1);  // not on into the other tests
+      ::_exit(1);  // does not continue into the other tests
     }
   }
   int status = 0;

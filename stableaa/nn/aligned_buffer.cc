@@ -15,7 +15,7 @@ AlignedBuffer::AlignedBuffer(std::size_t size) : size_(size) {
   const std::size_t rounded = (bytes + unit - 1) / unit * unit;
   data_.reset(static_cast<float*>(std::aligned_alloc(unit, rounded)));
   if (data_ == nullptr && rounded > 0) throw std::bad_alloc();
-  // Only advice: nothing is lost where the kernel declines.
+  // Only a hint: nothing is lost if the kernel declines.
   if (unit == kHugePage) madvise(data_.get(), rounded, MADV_HUGEPAGE);
   std::fill_n(data_.get(), size_, 0.0F);
 }

@@ -1,5 +1,5 @@
-// Floats that begin on a cache line, zero at first. Large buffers ask for huge pages, which saves a
-// few percent where memory is read in order.
+// Floats aligned to a cache line, initially zero. Large buffers ask for huge pages, which saves a
+// few percent when memory is read in order.
 #ifndef STABLEAA_NN_ALIGNED_BUFFER_H_
 #define STABLEAA_NN_ALIGNED_BUFFER_H_
 

@@ -1,4 +1,4 @@
-// A training step takes no memory from the heap: every allocation of this program is counted.
+// A training step must not allocate heap memory: this program counts every allocation.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "stableaa/nn/optimizer.h"
 #include "stableaa/nn/random_input.h"
 
-// The sanitizers have an allocator of their own; glibc's can be replaced.
+// The sanitizers bring their own allocator; glibc's can be replaced.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 namespace {
@@ -79,7 +79,7 @@ long CountStep(const std::string& name, int threads) {
     optimizer.Step(gradients, online);
     target.CopyFrom(online);
   };
-  step();  // the first starts the threads
+  step();  // the first one starts the threads
   const long before = allocations;
   step();
   step();

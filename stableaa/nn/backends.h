@@ -1,5 +1,5 @@
-// How network.cc reaches the backends that every build has; see onednn.h for the other. A new one is
-// a class derived from Network, a line here and one in the table of network.cc.
+// How network.cc reaches the backends that every build has; see onednn.h for the other. To add one,
+// derive a class from Network and add a line here and one to the table in network.cc.
 #ifndef STABLEAA_NN_BACKENDS_H_
 #define STABLEAA_NN_BACKENDS_H_
 

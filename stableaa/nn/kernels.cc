@@ -11,7 +11,7 @@ extern const Kernels kAvx512Kernels;
 std::vector<const Kernels*> UsableKernels() {
   std::vector<const Kernels*> usable;
 #if defined(__x86_64__)
-  // What GCC's flags in CMakeLists.txt allow it to use.
+  // The features that GCC's flags in CMakeLists.txt allow it to use.
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("fma")) {

@@ -1,8 +1,8 @@
 // The hot loops of the native backend and of the optimisers, compiled once per instruction set and
 // chosen at run time.
 //
-// Every pass of every layer is one kind of loop, the product of a few rows of broadcast numbers
-// with panels of 16 columns (PanelProduct). What differs is only how the operands lie in memory:
+// Every pass of every layer is the same kind of loop: the product of a few rows of broadcast
+// numbers with panels of 16 columns (PanelProduct). Only the memory layout of the operands differs:
 //
 //   pass                  rows           sum over (outer × inner)    columns (panels)
 //   convolution, forward  output pixels  kernel row × (column, ch.)  filters
@@ -12,9 +12,10 @@
 //     weight gradients    inputs         samples, 16 at a time       outputs
 //     data gradients      inputs         outputs, 16 at a time       samples
 //
-// Values lie row, column, channel, so a kernel row of a convolution is one contiguous run of its
-// input and nothing has to be rearranged (no im2col). Each result is summed by one accumulator in
-// a fixed order: it depends neither on the batch size nor on the number of threads.
+// Values are stored by row, column, channel, so a kernel row of a convolution is one contiguous run
+// of its input and nothing has to be rearranged (no im2col). Each result is summed by one
+// accumulator in a fixed order, so it depends neither on the batch size nor on the number of
+// threads.
 #ifndef STABLEAA_NN_KERNELS_H_
 #define STABLEAA_NN_KERNELS_H_
 
@@ -30,8 +31,8 @@ namespace stableaa {
 //       a[a_rows[r] + o · a_outer + i · a_inner] ·
 //       b[j/16 · b_panel + o · b_outer + i · b_inner + j%16]
 //
-// plus bias[j]; added to what is there, or the positive part of it, as asked. b is read in whole
-// panels: up to 15 floats behind the last column have to be readable, and are not used. Rows of c
+// plus bias[j]; optionally added to what is there, or replaced by its positive part. b is read in
+// whole panels: up to 15 floats after the last column must be readable, and are not used. Rows of c
 // may overlap when accumulating.
 struct PanelProduct {
   const float* a = nullptr;
@@ -55,20 +56,20 @@ struct PanelProduct {
   const float* bias = nullptr;  // whole panels, or none
   bool accumulate = false;
   bool relu = false;  // not with accumulate
-  // All columns for one group of rows before the next, for an `a` that is larger than the caches:
-  // the next group of rows is then fetched ahead. Else all rows for one group of columns, and the
-  // next group of columns is.
+  // If set, handles all columns for one group of rows before the next, prefetching the next group
+  // of rows; for an `a` that is larger than the caches. Otherwise handles all rows for one group of
+  // columns, prefetching the next group of columns.
   bool rows_first = false;
 };
 
-// The constants of one optimiser step; `fresh` is one minus the decay before it.
+// The constants of one optimiser step; `fresh` is one minus the decay above it.
 struct RmspropStep {
   float learning_rate;
   float alpha;
   float fresh;
   float epsilon;
   bool epsilon_inside;  // √(v + ε) instead of √v + ε
-  float scale;          // of the gradients: clipping
+  float scale;          // for clipping the gradients
 };
 struct AdamStep {
   float step_size;  // learning rate / (1 − β1^t)
@@ -102,17 +103,17 @@ struct Kernels {
 
   double (*sum_of_squares)(const float* values, std::ptrdiff_t count);
 
-  // `mean` is the average of the gradients for the centred form, or null.
+  // `mean` is the average of the gradients for the centred form, otherwise null.
   void (*rmsprop)(const RmspropStep& step, const float* gradient, std::ptrdiff_t count,
                   float* square, float* mean, float* parameter);
   void (*adam)(const AdamStep& step, const float* gradient, std::ptrdiff_t count, float* mean,
                float* square, float* parameter);
 };
 
-// The fastest that this machine runs.
+// The fastest kernels that this machine can run.
 const Kernels& BestKernels();
 
-// All that this machine runs, the fastest first.
+// All kernels that this machine can run, the fastest first.
 std::vector<const Kernels*> UsableKernels();
 
 }  // namespace stableaa

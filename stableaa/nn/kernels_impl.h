@@ -1,5 +1,5 @@
-// The source of kernels.h, for one instruction set: included by kernels_*.cc, each of which is
-// compiled with its own flags and defines
+// The implementation of kernels.h for one instruction set: included by kernels_*.cc, each of which
+// is compiled with its own flags and defines
 //
 //   STABLEAA_KERNELS   the name of its table
 //   STABLEAA_NAME      its text
@@ -7,8 +7,8 @@
 //   STABLEAA_ROWS      most rows of a tile
 //   STABLEAA_GROUP     panels of a tile with that many rows
 //
-// Nothing of the standard library is used, not even inline: the linker would keep one copy of such
-// a function, which may be the one with instructions that the machine does not have.
+// Must not use anything from the standard library, not even inline functions: the linker would keep
+// only one copy, which might contain instructions that the machine does not have.
 //
 // NOLINTBEGIN(llvm-header-guard)
 
@@ -23,14 +23,14 @@ constexpr int kPerPanel = kPanelFloats / kLanes;  // vectors
 constexpr int kMaxRows = STABLEAA_ROWS;
 constexpr int kGroup = STABLEAA_GROUP;
 
-// Aligned like a float, because rows begin anywhere.
+// Aligned like a float, because rows can begin anywhere.
 typedef float Vector __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
 
 inline Vector Load(const float* from) { return *reinterpret_cast<const Vector*>(from); }
 inline void Store(float* to, Vector v) { *reinterpret_cast<Vector*>(to) = v; }
 
-// The last panels of a row, of which only p.columns columns exist.
+// Stores the last panels of a row, of which only p.columns columns exist.
 void StorePart(const PanelProduct& p, const float* results, int panel, float* c) {
   for (int j = panel * kPanelFloats; j < p.columns; ++j) {
     const float result = results[j - panel * kPanelFloats];
@@ -43,8 +43,8 @@ void StorePart(const PanelProduct& p, const float* results, int panel, float* c)
   }
 }
 
-// One tile of R rows and P panels: R · P · kPerPanel accumulators that fit the registers. What will
-// be needed next is fetched meanwhile: `next_rows` of a, and b by `ahead` floats.
+// One tile of R rows and P panels: R · P · kPerPanel accumulators that fit the registers. Meanwhile
+// it prefetches what is needed next: `next_rows` of a, and b by `ahead` floats.
 template <int R, int P, bool kPlaces>
 void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdiff_t* c_rows,
           const std::ptrdiff_t* next_rows, int panel, std::ptrdiff_t ahead) {
@@ -105,7 +105,7 @@ void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdif
       StorePart(p, results, panel, p.c + c_rows[r]);
     }
   } else if (p.accumulate) {
-    // Row after row, since rows of c may overlap.
+    // One row after another, since rows of c may overlap.
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
@@ -120,7 +120,7 @@ void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdif
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        // NaN stays.
+        // Keeps NaN.
         Store(out[r] + place(v, c_panel), sum[r][v] < least ? least : sum[r][v]);
       }
     }
@@ -130,7 +130,7 @@ void Tile(const PanelProduct& p, const std::ptrdiff_t* a_rows, const std::ptrdif
 using TileFunction = void (*)(const PanelProduct&, const std::ptrdiff_t*, const std::ptrdiff_t*,
                               const std::ptrdiff_t*, int, std::ptrdiff_t);
 
-// With few rows a tile takes more panels, so that enough sums are in flight.
+// With few rows a tile takes more panels, to keep enough sums in flight.
 constexpr int PanelsFor(int rows) {
   if (rows == 1) return 4 * kGroup;
   if (2 * rows < kMaxRows) return 2 * kGroup;
@@ -182,7 +182,7 @@ TileFunction TileFor(const PanelProduct& p, int rows, int panels) {
   return p.a_places != nullptr ? TileFor<true>(rows, panels) : TileFor<false>(rows, panels);
 }
 
-// The largest number of panels, at most `panels`, that a tile of so many rows comes in.
+// The largest number of panels, at most `panels`, available for a tile with this many rows.
 int PanelsAtOnce(int rows, int panels) {
   int at_once = PanelsFor(rows);
   while (at_once > panels) at_once /= 2;
@@ -203,7 +203,7 @@ void MultiplyColumns(const PanelProduct& p, int first_row, int rows, int next_ro
 void MultiplyRows(const PanelProduct& p, int tiles) {
   const int panels = (p.columns + kPanelFloats - 1) / kPanelFloats;
   const int smallest = p.rows / tiles;
-  const int larger = p.rows % tiles;  // that many tiles have a row more
+  const int larger = p.rows % tiles;  // this many tiles have one more row
   for (int panel = 0; panel < panels;) {
     const int at_once = PanelsAtOnce(smallest, panels - panel);
     const std::ptrdiff_t ahead = panel + at_once < panels ? at_once * p.b_panel : 0;
@@ -219,8 +219,8 @@ void MultiplyRows(const PanelProduct& p, int tiles) {
   }
 }
 
-// Tiles of nearly equal height: a last one of one or two rows would leave the units idle. If there
-// are several, each has at least half of kMaxRows, so that all take the same number of panels.
+// Uses tiles of nearly equal height: a last one of one or two rows would leave the units idle. If
+// there are several, each has at least half of kMaxRows, so all take the same number of panels.
 void Multiply(const PanelProduct& p) {
   const int tiles = (p.rows + kMaxRows - 1) / kMaxRows;
   if (tiles == 0) return;
@@ -266,8 +266,8 @@ inline void Transpose(Four v[4]) {
   v[3] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
 }
 
-// Four rows at a time: all sixteen would fall into one set of the cache when they lie a multiple of
-// 4 KiB apart.
+// Takes four rows at a time: all sixteen would fall into the same cache set if they are a multiple
+// of 4 KiB apart.
 void ToLanes(const float* values, std::ptrdiff_t stride, int rows, std::ptrdiff_t count,
              float* lanes) {
   const std::ptrdiff_t whole = rows == kPanelFloats ? count / 4 * 4 : 0;
@@ -308,7 +308,7 @@ void FromLanes(const float* lanes, int rows, std::ptrdiff_t count, bool accumula
   }
 }
 
-// In double: the squares of large gradients, and of small ones, leave the range of floats.
+// In double: the squares of very large or small gradients exceed the range of floats.
 double SumOfSquares(const float* values, std::ptrdiff_t count) {
   double sums[16] = {};
   std::ptrdiff_t i = 0;
@@ -324,8 +324,9 @@ double SumOfSquares(const float* values, std::ptrdiff_t count) {
   return total;
 }
 
-// Averages of what has long been zero (dead units) shrink to denormal numbers and would stay there,
-// since the smallest one times α rounds to itself. These are slow on many machines: set to zero.
+// Averages of values that have long been zero (dead units) shrink to denormals and would stay
+// there, since the smallest denormal times α rounds to itself. Denormals are slow on many machines,
+// so this sets them to zero.
 inline float Flush(float x) {
   constexpr float kSmallest = 0x1p-126F;
   return __builtin_fabsf(x) < kSmallest ? 0 : x;

@@ -42,7 +42,7 @@ class KernelsTest : public testing::TestWithParam<const Kernels*> {
   RandomStream random_{1, "kernels_test"};
 };
 
-// By the formula in kernels.h.
+// Uses the formula from kernels.h.
 std::vector<float> Naive(const PanelProduct& p, std::vector<float> c) {
   for (int r = 0; r < p.rows; ++r) {
     for (int j = 0; j < p.columns; ++j) {
@@ -86,7 +86,7 @@ TEST_P(KernelsTest, MultiplyAgreesWithItsFormulaForAllSizesAndOptions) {
     }
     p.c_panel = 16 + random_.Integer(0, 2);
     const std::ptrdiff_t a_size = p.a_outer * p.outer + 1;
-    // Rows that overlap as those of a convolution do when accumulating, else apart.
+    // When accumulating, rows overlap as in a convolution; otherwise they are separate.
     const std::ptrdiff_t c_step =
         p.accumulate && random_.Bernoulli(0.5) ? random_.Integer(1, 9) : p.c_panel * panels;
     std::vector<std::ptrdiff_t> a_rows;

@@ -1,4 +1,4 @@
-// The AVX-512 kernels' source without their instructions, so that its way through the panels is
+// The AVX-512 kernels' source without their instructions, so that its traversal of the panels is
 // tested on machines that lack them.
 #pragma GCC diagnostic ignored "-Wpsabi"
 #define STABLEAA_KERNELS kWideKernels

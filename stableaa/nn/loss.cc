@@ -45,7 +45,7 @@ void CheckSample(const LossBatch& batch, std::size_t sample) {
   }
 }
 
-// For all actions: one that is not chosen now will be later.
+// Checks all actions: one that is not chosen now will be later.
 void CheckFinite(const LossBatch& batch, std::size_t sample) {
   const auto actions = static_cast<std::size_t>(batch.actions);
   for (const float output : batch.outputs.subspan(sample * actions, actions)) {

@@ -28,7 +28,7 @@ constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr LossOptions kSquared{.kind = LossKind::kSquared};
 LossOptions Huber(double delta) { return {.kind = LossKind::kHuber, .huber_delta = delta}; }
 
-// Numbers that a float keeps exactly, and their neighbours at ±kStep too.
+// Numbers that a float represents exactly, as it does their neighbours at ±kStep.
 constexpr float kStep = 1.0F / 1024;
 float Dyadic(RandomStream& random) {
   return static_cast<float>(random.Integer(-4096, 4096)) * kStep;
@@ -66,7 +66,7 @@ struct Result {
 };
 
 Result Evaluate(const LossOptions& options, const Batch& batch) {
-  // What it finds there has to go.
+  // Old contents must be overwritten.
   Result result{.gradients = Floats(batch.outputs.size(), 9.0F),
                 .errors = Floats(batch.targets.size(), 9.0F)};
   result.loss = LossGradient(options, batch.view(), result.gradients, result.errors);
@@ -175,8 +175,8 @@ TEST(Loss, ABatchGivenTwiceHasTheSameLossAndHalfTheGradientPerSample) {
 
 // --- gradients
 
-// Central differences are exact for parabolas and lines, so that a step of 2^-10, which loses no
-// bits of these outputs, leaves only the gradient's own rounding to float.
+// Central differences are exact for parabolas and lines. A step of 2^-10, which loses no bits of
+// these outputs, leaves only the gradient's own rounding to float.
 TEST(LossGradients, AreThoseOfFiniteDifferences) {
   for (const LossOptions& options : {kSquared, Huber(1), Huber(0.3), Huber(3)}) {
     Batch batch = RandomBatch(40, 3, 6);
@@ -201,8 +201,8 @@ TEST(LossGradients, AreThoseOfFiniteDifferences) {
   }
 }
 
-// From the parameters of a network to the loss, with the numbers of a real training step: float
-// outputs and float gradients in between. Dyadic parameters make those exact.
+// From the parameters of a network to the loss, as in a real training step: with float outputs and
+// float gradients in between. Dyadic parameters make those exact.
 TEST(LossGradients, ContinueThroughANetwork) {
   const auto plan = std::make_shared<const Plan>(
       MakePlan(ParseSpec("vector(3) linear(4) relu dueling{linear(1) | linear(4)}")));
@@ -263,7 +263,7 @@ TEST(BadLoss, DeltaHasToBeAboveZeroAndFinite) {
   for (const double delta : {0.0, -1.0, double{kNaN}, double{kInfinity}}) {
     EXPECT_NE(BadInputOf(Huber(delta), batch).find("loss: huber_delta is"), std::string::npos);
   }
-  // It plays no part there.
+  // It has no effect there.
   EXPECT_NO_THROW(Evaluate({.kind = LossKind::kSquared, .huber_delta = 0}, batch));
 }
 
@@ -272,7 +272,7 @@ TEST(BadLoss, SizesHaveToFit) {
   const auto changed = [&](const std::function<void(Batch&)>& change) {
     Batch other = batch;
     change(other);
-    // Results of the right size, so that only the change counts.
+    // The results have the right size, so that only the change counts.
     Floats gradients(8);
     return MessageOf([&] { LossGradient(kSquared, other.view(), gradients); });
   };
@@ -314,7 +314,7 @@ TEST(DivergedLoss, IsReportedWithItsSample) {
     Batch batch = RandomBatch(4, 2, 12);
     batch.targets[1] = value;
     EXPECT_NE(WorkFailedOf(kSquared, batch).find("the target of sample 1 is"), std::string::npos);
-    // An action that is not chosen counts, too.
+    // An action that is not chosen counts too.
     for (const std::size_t action : {0, 1}) {
       batch = RandomBatch(4, 2, 12);
       batch.outputs[6 + action] = value;

@@ -111,7 +111,7 @@ std::uint64_t NetworkBytes(const Plan& plan, const NetworkOptions& options) {
   for (const Shape& shape : plan.values) {
     const auto size = static_cast<std::uint64_t>(shape.size());
     if (options.training) {
-      floats += 2 * batch * size;  // and the gradient
+      floats += 2 * batch * size;  // including the gradient
     } else {
       floats += (shape.is_vector ? batch : threads) * size;
     }
@@ -124,7 +124,7 @@ std::uint64_t NetworkBytes(const Plan& plan, const NetworkOptions& options) {
       floats += batch * in;  // samples in lanes
       largest = std::max({largest, in, static_cast<std::uint64_t>(step.out.size())});
     } else if (!step.in.is_vector) {
-      floats += batch * in;  // what convolutions leave
+      floats += batch * in;  // the convolutions' output
     }
   }
   return sizeof(float) * (floats + 2 * batch * largest);

@@ -1,4 +1,4 @@
-// A network compiled for a batch size: forward and backward, by one of several backends.
+// A network compiled for a batch size: forward and backward passes, by one of several backends.
 //
 //   auto plan = std::make_shared<const Plan>(MakePlan(NatureSpec({.actions = 6})));
 //   Parameters online(plan), gradients(plan);
@@ -9,7 +9,7 @@
 //   ... output_gradients from outputs, by loss.h
 //   network->Backward(online, output_gradients, gradients);
 //
-// Parameters are an argument of each call: m target networks are m Parameters on one Network.
+// Parameters are passed to each call: m target networks are m Parameters on one Network.
 #ifndef STABLEAA_NN_NETWORK_H_
 #define STABLEAA_NN_NETWORK_H_
 
@@ -24,40 +24,40 @@
 
 namespace stableaa {
 
-// Up to a batch of inputs; of the two spans the one that the spec's input asks for. Borrowed.
+// Up to a batch of inputs, in the span that the spec's input requires. Borrowed.
 struct NetworkInput {
   int count = 0;
-  // count × channels pointers, each to height × width bytes, rows first: a stack of frames is never
-  // copied together.
+  // count × channels pointers, each to height × width bytes, row by row: a stack of frames need not
+  // be copied together.
   std::span<const std::uint8_t* const> frames = {};
   std::span<const float> vectors = {};  // count × size
 };
 
 struct NetworkOptions {
-  int batch = 32;   // most samples at once, [1, kMaxBatch]
+  int batch = 32;   // maximum samples at once, [1, kMaxBatch]
   int threads = 1;  // [1, kMaxThreads]
-  // false: forward only, in less memory.
+  // If false, supports the forward pass only, in less memory.
   bool training = true;
   std::string backend = "native";  // one of NetworkBackends() that is built
 };
 inline constexpr int kMaxBatch = 65536;
 inline constexpr int kMaxThreads = 1024;
 
-// One caller at a time; different Networks may run at the same time on different threads, with the
-// same Parameters too while nobody changes them. Equal inputs and thread counts give equal bytes.
+// One caller at a time. Different Networks may run concurrently on different threads, even with the
+// same Parameters, as long as nobody changes them. Equal inputs and thread counts give equal bytes.
 class Network {
  public:
   virtual ~Network() = default;
 
-  // outputs: input.count × plan().outputs(), samples first. Throws BadInput for sizes that do not
-  // fit, a count above the batch or below 1, or null frames. A NaN among parameters or inputs comes
-  // out as NaN, through relu too, so that whoever looks at the outputs sees it; except with the
-  // backend onednn, whose relu makes it zero.
+  // outputs: input.count × plan().outputs(), sample by sample. Throws BadInput for sizes that do
+  // not fit, a count above the batch or below 1, or null frames. A NaN among parameters or inputs
+  // becomes NaN in the outputs, even through relu, so that it is noticed; except with the backend
+  // onednn, whose relu turns it into zero.
   void Forward(const Parameters& parameters, const NetworkInput& input, std::span<float> outputs);
 
-  // From dL/d(outputs) to dL/d(parameters), which replace what was in `gradients`. For the input
-  // and parameters of the Forward just before, neither changed since: throws BadInput if there was
-  // none, for other parameters, or if the network was compiled for inference.
+  // Computes dL/d(parameters) from dL/d(outputs), replacing the contents of `gradients`. Applies to
+  // the input and parameters of the preceding Forward, both unchanged since. Throws BadInput if
+  // there was none, for other parameters, or if the network was compiled for inference.
   void Backward(const Parameters& parameters, std::span<const float> output_gradients,
                 Parameters& gradients);
 
@@ -67,7 +67,7 @@ class Network {
  protected:
   Network(std::shared_ptr<const Plan> plan, const NetworkOptions& options);
 
-  // What a backend does; the arguments have been checked.
+  // Implemented by a backend; the arguments have been checked.
   virtual void RunForward(const Parameters& parameters, const NetworkInput& input,
                           std::span<float> outputs) = 0;
   virtual void RunBackward(const Parameters& parameters, int count,
@@ -79,15 +79,15 @@ class Network {
   std::shared_ptr<const Plan> plan_;
   int batch_;
   bool training_;
-  const Parameters* forward_parameters_ = nullptr;  // of the last Forward
+  const Parameters* forward_parameters_ = nullptr;  // from the last Forward
   int forward_count_ = 0;
 };
 
-// Throws BadInput for bad options, WorkFailed if the memory is not there.
+// Throws BadInput for bad options, WorkFailed if there is not enough memory.
 std::unique_ptr<Network> CompileNetwork(std::shared_ptr<const Plan> plan,
                                         const NetworkOptions& options);
 
-// About the memory that the default backend takes for it, parameters not included.
+// Roughly the memory that the default backend takes for it, excluding parameters.
 std::uint64_t NetworkBytes(const Plan& plan, const NetworkOptions& options);
 
 struct NetworkBackend {

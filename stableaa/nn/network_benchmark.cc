@@ -65,7 +65,7 @@ class Subject {
   }
 
  private:
-  // As DQN does it.
+  // Like DQN.
   void Update() {
     const std::size_t actions = outputs_.size() / targets_.size();
     network_->Forward(target_, next_states_.view(), outputs_);
@@ -102,7 +102,7 @@ std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, NetworkPass pass,
   options.training = NeedsTraining(pass);
   const auto input = static_cast<std::uint64_t>(spec.input.shape.size()) *
                      (spec.input.is_vector() ? sizeof(float) : 1);
-  // Three sets of parameters, two averages of the optimiser, states and next states.
+  // Three sets of parameters, the optimiser's two averages, states and next states.
   return NetworkBytes(plan, options) + sizeof(float) * (5 * plan.parameters + kSgemm) +
          2 * input * static_cast<std::uint64_t>(options.batch);
 }
@@ -118,7 +118,7 @@ NetworkTiming MeasureNetwork(const NetworkSpec& spec, NetworkPass pass, NetworkO
   const Stopwatch total;
   do {
     meter.Sample();
-    subject.Run(pass);  // brings back what the product has driven out of the caches
+    subject.Run(pass);  // restores the caches after the matrix product
     const Stopwatch round;
     do {
       const Stopwatch watch;

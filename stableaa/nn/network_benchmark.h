@@ -1,5 +1,5 @@
-// How fast the passes over a network are, against the speed of oneDNN's matrix product measured in
-// turns with them.
+// Measures how fast the passes over a network are, relative to oneDNN's matrix product measured
+// alternately with them.
 #ifndef STABLEAA_NN_NETWORK_BENCHMARK_H_
 #define STABLEAA_NN_NETWORK_BENCHMARK_H_
 
@@ -16,11 +16,11 @@ namespace stableaa {
 enum class NetworkPass {
   kForward,
   kTrain,   // forward and backward
-  kUpdate,  // forward by target parameters, train with a loss, one step of the optimiser
-  kAct,     // forward by a network compiled for one sample
+  kUpdate,  // forward with target parameters, train with a loss, one optimiser step
+  kAct,     // forward with a network compiled for one sample
 };
 
-// The names as the command line has them, in this order.
+// The names used on the command line, in this order.
 inline const std::vector<std::pair<std::string, NetworkPass>> kNetworkPasses = {
     {"forward", NetworkPass::kForward},
     {"train", NetworkPass::kTrain},
@@ -30,17 +30,16 @@ inline const std::vector<std::pair<std::string, NetworkPass>> kNetworkPasses = {
 
 struct NetworkTiming {
   double ms = 0;      // median
-  double gflops = 0;  // of the network's multiplications and additions only
-  // By the same number of threads, in turns with the above; NaN in a build without oneDNN.
+  double gflops = 0;  // counts only the network's multiplications and additions
+  // With as many threads, measured alternately with the above; NaN in a build without oneDNN.
   double sgemm_gflops = 0;
 };
 
-// options.training is set as the pass needs it; the optimiser is that of kUpdate. Takes about
-// `seconds`.
+// Sets options.training as the pass needs it; the optimiser is for kUpdate. Takes about `seconds`.
 NetworkTiming MeasureNetwork(const NetworkSpec& spec, NetworkPass pass, NetworkOptions options,
                              const OptimizerOptions& optimizer = {}, double seconds = 2);
 
-// About the memory that takes.
+// Roughly the memory that this takes.
 std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, NetworkPass pass,
                                     NetworkOptions options);
 

@@ -14,7 +14,7 @@
 namespace stableaa {
 namespace {
 
-// Whole numbers, most of them zero, so that sums stay small through all layers.
+// Whole numbers, mostly zero, so that sums stay small through all layers.
 void FillSparse(RandomStream& random, double nonzero, int largest, std::span<float> values) {
   for (float& value : values) {
     value = random.Bernoulli(nonzero) ? static_cast<float>(random.Integer(-largest, largest)) : 0;
@@ -58,7 +58,7 @@ Results Run(const NetworkCase& network_case, const CheckedBackend& backend) {
 
   Results results;
   Parameters gradients(plan);
-  // A full batch first, so that what it leaves behind would show in a smaller one.
+  // A full batch first, so that anything it leaves behind would show in a smaller one.
   for (const int count : {network_case.batch, network_case.count}) {
     const RandomInput input(network_case.spec.input, count, random,
                             network_case.exact ? InputNumbers::kSmallWhole : InputNumbers::kAny);
@@ -117,7 +117,7 @@ void AddBoth(std::vector<NetworkCase>& cases, const std::string& name, const std
   cases.push_back({.name = name, .spec = ParseSpec(rounded), .batch = batch, .count = count});
 }
 
-// As it is for rounded numbers; with whole inputs and 4 actions for exact ones.
+// Unchanged for rounded numbers; with whole inputs and 4 actions for exact ones.
 void AddNamed(std::vector<NetworkCase>& cases, const std::string& name) {
   NetworkSpec exact = NamedSpec(name, 4);
   exact.input.divisor = 1;
@@ -162,7 +162,7 @@ bool IsWithin(const NetworkDifference& difference, const NetworkTolerance& toler
 
 std::vector<NetworkCase> OddCases() {
   std::vector<NetworkCase> cases;
-  // Sizes that fill no vector register, strides that leave inputs out, and every layer.
+  // Sizes that fill no vector register, strides that skip inputs, and every layer.
   AddBoth(cases, "one filter", "frames(1, 5, 7, 1) conv(1, 3, 1) relu flatten linear(4)",
           "frames(1, 5, 7, 9) conv(1, 3, 1) elu flatten linear(3)", 31, 31);
   AddBoth(cases, "stride over kernel", "frames(3, 17, 13, 1) conv(7, 2, 5) relu flatten linear(2)",

@@ -1,12 +1,12 @@
-// Runs a backend and the reference side by side on the same inputs and compares what comes out.
+// Runs a backend and the reference side by side on the same inputs and compares their results.
 //
-// Two kinds of numbers are used. Rounded: uniform weights as for training; results differ by
+// There are two kinds of cases. Rounded: uniform weights as in training. Results differ by
 // rounding, and a ReLU whose argument is that close to zero may let a gradient pass in one and not
-// in the other, which limits what can be asked of the gradients. Exact: sparse whole numbers of
-// which every sum fits a float, so that any order of summation gives the same bits and not a single
-// bit may differ (for networks of ReLU, power-of-two divisors and power-of-two numbers of actions).
-// Where an ELU's result has rounded to -1 the backends, which keep results only, take its gradient
-// to be zero instead of the tiny number that it is.
+// in the other, which limits how closely gradients can agree. Exact: sparse whole numbers all of
+// whose sums fit a float. Any order of summation then gives the same result, and not a single bit
+// may differ (for networks of ReLU, power-of-two divisors and power-of-two numbers of actions).
+// Where an ELU's result has rounded to -1, the backends, which keep only results, take its gradient
+// to be zero instead of a tiny number.
 #ifndef STABLEAA_NN_NETWORK_CHECK_H_
 #define STABLEAA_NN_NETWORK_CHECK_H_
 
@@ -22,13 +22,14 @@ struct NetworkCase {
   std::string name;
   NetworkSpec spec;
   int batch = 32;
-  int count = 32;  // of samples, at most batch
+  int count = 32;  // samples, at most batch
   bool exact = false;
   std::uint64_t seed = 1;
 };
 
-// Differences from the reference: outputs by the largest relative to the largest output, gradients
-// as the 2-norm over a tensor relative to that of the tensor's gradient, the worst of all tensors.
+// Differences from the reference. Outputs: the largest difference relative to the largest output.
+// Gradients: the 2-norm of a tensor's difference relative to that of its gradient, the worst of all
+// tensors.
 struct NetworkDifference {
   double outputs = 0;
   double gradients = 0;
@@ -52,13 +53,13 @@ struct CheckedBackend {
 std::vector<NetworkDifference> CompareWithReference(const NetworkCase& network_case,
                                                     const std::vector<CheckedBackend>& backends);
 
-// The same case with the first seed, from its own on, for which no tensor's gradient is all zero (a
-// check of zeros would prove nothing). Throws WorkFailed if there is none among the next hundred.
+// The same case with the first seed, from its own on, for which no tensor's gradient is all zero
+// (checking zeros would prove nothing). Throws WorkFailed if none of the next hundred will do.
 NetworkCase WithGradients(NetworkCase network_case);
 
 bool IsWithin(const NetworkDifference& difference, const NetworkTolerance& tolerance);
 
-// The named networks, and small ones of odd shapes; each exact and rounded.
+// The named networks, and small ones with odd shapes; each exact and rounded.
 std::vector<NetworkCase> NamedCases();
 std::vector<NetworkCase> OddCases();
 

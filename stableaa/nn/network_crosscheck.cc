@@ -1,4 +1,4 @@
-// network_crosscheck DIR: writes, for some networks, weights, inputs, outputs and gradients for
+// network_crosscheck DIR: writes weights, inputs, outputs and gradients of some networks for
 // network_crosscheck.py to compare with PyTorch.
 
 #include <cstdio>

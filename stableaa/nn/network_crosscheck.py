@@ -7,8 +7,8 @@ writes for each case
                                     "output_gradients": [...]}; frames as bytes in the order sample,
                                     channel, row, column, vectors as floats
   DIR/<case>.gradients.safetensors  gradients by the weights' names
-The spec becomes a module of PyTorch, takes the weights (all of them, and no others) and runs in
-double precision. An error is the largest difference in a tensor relative to its largest value.
+The spec becomes a PyTorch module, which loads exactly these weights and runs in double precision.
+An error is the largest difference in a tensor relative to its largest value.
 
 Exits with 0 if all agree, 1 if any does not, 77 (skipped) without PyTorch and safetensors.
 """
@@ -70,7 +70,7 @@ class SpecReader:
         raise ValueError(f"unknown input {kind}")
 
     def read_layers(self, shape):
-        """Modules up to the end of the text or of the stream, and the two streams of a dueling."""
+        """Modules up to the end of the text or stream, and the two streams of dueling."""
         modules = []
         while self.tokens and self.tokens[0] not in "|}":
             name = self.take()
@@ -133,7 +133,7 @@ def error_of(found, expected):
 
 
 def errors_of_case(directory, case):
-    """(spec, {name of a tensor: error})."""
+    """Returns (spec, {tensor name: error})."""
     weights, metadata = read_tensors(directory / f"{case}.safetensors")
     gradients, _ = read_tensors(directory / f"{case}.gradients.safetensors")
     run = json.loads((directory / f"{case}.json").read_text())

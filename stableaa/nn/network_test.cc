@@ -1,4 +1,4 @@
-// All backends against the reference, and what a Network promises besides.
+// All backends against the reference, and the other promises of Network.
 
 #include "stableaa/nn/network.h"
 
@@ -31,7 +31,7 @@ Parameters Initialised(const std::shared_ptr<const Plan>& plan, RandomStream& ra
   return parameters;
 }
 
-// A network with parameters and inputs, both random.
+// A network with random parameters and inputs.
 struct Problem {
   Problem(const std::string& spec, int count, std::uint64_t seed)
       : plan(PlanOf(spec)),
@@ -64,7 +64,7 @@ bool IsBuilt(const std::string& name) {
   });
 }
 
-// Those that this build has.
+// The backends that this build has.
 std::vector<CheckedBackend> Built(std::vector<CheckedBackend> backends) {
   std::erase_if(backends, [](const CheckedBackend& backend) { return !IsBuilt(backend.name); });
   return backends;
@@ -238,7 +238,7 @@ TEST_P(NetworkOf, LearnsAFunction) {
     network->Backward(parameters, output_gradients, gradients);
     optimizer.Step(gradients, parameters);
   }
-  EXPECT_LT(loss, 0.01);  // of 0.4 at first
+  EXPECT_LT(loss, 0.01);  // initially 0.4
 }
 
 // Except with onednn, as network.h says.
@@ -281,7 +281,7 @@ TEST(OnednnNetwork, IsRefusedByABuildWithoutIt) {
   EXPECT_EQ(MessageOf([] { RequireBackend("onednn"); }), expected);
 }
 
-// oneDNN 2.6 wrote beyond its scratch memory here.
+// oneDNN 2.6 wrote past its scratch memory here.
 TEST(OnednnNetwork, SurvivesStridedKernelsOfOnePixel) {
   if (!IsBuilt("onednn")) GTEST_SKIP() << "not in this build";
   for (const int channels : {3, 4}) {

@@ -1,5 +1,5 @@
-// oneDNN, where the build has it (STABLEAA_ONEDNN): a second backend, and the matrix product against
-// which speed is measured. Defined in onednn_network.cc, or else in without_onednn.cc.
+// oneDNN, if the build has it (STABLEAA_ONEDNN): a second backend, and the matrix product against
+// which speed is measured. Defined in onednn_network.cc, or otherwise in without_onednn.cc.
 #ifndef STABLEAA_NN_ONEDNN_H_
 #define STABLEAA_NN_ONEDNN_H_
 
@@ -11,7 +11,7 @@ namespace stableaa {
 
 bool HasOnednn();
 
-// Only where there is a oneDNN.
+// Only in a build with oneDNN.
 std::unique_ptr<Network> MakeOnednnNetwork(std::shared_ptr<const Plan> plan,
                                            const NetworkOptions& options);
 

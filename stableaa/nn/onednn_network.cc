@@ -1,13 +1,14 @@
 // Networks by oneDNN: its convolution and eltwise primitives, and its sgemm for linear steps.
 //
-// Values lie sample, row, column, channel (oneDNN: nhwc). The panels of a Parameters block (see
-// parameters.h) serve sgemm as they are in the forward pass. Elsewhere they are copied into or out
-// of a plain matrix of K rows and N columns, for a convolution oneDNN's hwio: small for
-// convolutions and by cache-sized pieces for linear steps, where one sgemm over all outputs is
-// faster than one per panel. oneDNN is never given a panel that pads N, because setting such a
-// handle writes the padding, and parameters may be in use by another network at the same time.
+// Values are stored by sample, row, column, channel (oneDNN: nhwc). In the forward pass sgemm uses
+// the panels of a Parameters block (see parameters.h) as they are. Elsewhere they are copied to or
+// from a plain matrix of K rows and N columns, which for a convolution is oneDNN's hwio. That is
+// little for convolutions and done in cache-sized pieces for linear steps, where one sgemm over all
+// outputs is faster than one per panel. oneDNN is never given a panel that pads N, because setting
+// such a handle writes the padding, and another network may be using the parameters at the same
+// time.
 //
-// oneDNN's relu takes NaN to 0, where PyTorch's passes it on.
+// oneDNN's relu turns NaN into 0, while PyTorch's passes it on.
 
 #include <fmt/format.h>
 #include <omp.h>
@@ -36,7 +37,7 @@ namespace {
 using dnnl::memory;
 using Index = std::int64_t;
 
-// What the steps of one network share.
+// Shared by the steps of one network.
 struct Context {
   int batch = 0;
   int threads = 1;
@@ -50,8 +51,8 @@ struct Context {
   float* gradient(int v) { return gradients[static_cast<std::size_t>(v)].data(); }
 };
 
-// Calls work(i), which returns a dnnl_status_t, for i in [0, n). oneDNN's functions run on one
-// thread inside.
+// Calls work(i), which returns a dnnl_status_t, for i in [0, n). Inside it, oneDNN's functions run
+// on one thread.
 template <typename Work>
 void ParallelFor(int threads, Index n, const Work& work) {
   int worst = dnnl_success;
@@ -70,7 +71,7 @@ Index PanelWidth(Index outputs, Index panel) {
   return std::min<Index>(kPanel, outputs - panel * kPanel);
 }
 
-// Rows of a panel to columns [0, width) of a matrix.
+// Copies the rows of a panel to columns [0, width) of a matrix.
 void UnpackPanel(const float* panel, Index rows, Index width, float* matrix, Index stride) {
   for (Index k = 0; k < rows; ++k, panel += kPanel, matrix += stride) {
     if (width == kPanel) {  // a size known to the compiler: one cache line, no call
@@ -81,7 +82,7 @@ void UnpackPanel(const float* panel, Index rows, Index width, float* matrix, Ind
   }
 }
 
-// The way back; pads with zeros.
+// The inverse; pads with zeros.
 void PackPanel(const float* matrix, Index stride, Index rows, Index width, float* panel) {
   for (Index k = 0; k < rows; ++k, panel += kPanel, matrix += stride) {
     if (width == kPanel) {
@@ -101,7 +102,7 @@ class Call {
 
   Call() = default;
 
-  // `description` is that of the primitive and made with Attributes().
+  // `description` is the primitive's and must be made with Attributes().
   template <typename Description>
   Call(const Context& context, const Description& description, dnnl::primitive primitive,
        Arguments arguments)
@@ -119,14 +120,14 @@ class Call {
 };
 
 // The library's own scratchpad belongs to the thread that made a primitive and is shared with
-// others made there, so networks on different threads could meet in it.
+// others made there, so networks on different threads could collide in it.
 dnnl::primitive_attr Attributes() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
 }
 
-// The variants whose derivative needs only the result, so that it can replace the argument.
+// The variants whose derivative needs only the result, which can then replace the argument.
 dnnl::algorithm ActivationAlgorithm(Activation activation) {
   switch (activation) {
     case Activation::kRelu:
@@ -158,12 +159,12 @@ class Step {
  public:
   virtual ~Step() = default;
   virtual void Forward(const float* block, int count) = 0;
-  // From the gradient of the output value, which it may overwrite, to those of the parameters and
-  // of the input value.
+  // Computes the gradients of the parameters and of the input value from that of the output value,
+  // which it may overwrite.
   virtual void Backward(const float* block, int count, float* gradients) = 0;
 };
 
-// Activation of a value, in place, and its derivative on the value's gradient, in place.
+// Applies an activation to a value, and its derivative to the value's gradient, both in place.
 class ActivationCalls {
  public:
   ActivationCalls(Context& context, const PlanStep& step) {
@@ -193,10 +194,10 @@ class ActivationCalls {
   Call backward_;
 };
 
-// A convolution, its activation fused. The primitives choose the layout of their weights.
+// A convolution with its activation fused. The primitives choose the layout of their weights.
 class ConvolutionStep : public Step {
  public:
-  // accumulate: the gradient of the input value has been begun by another step.
+  // accumulate: another step has already begun the gradient of the input value.
   ConvolutionStep(Context& context, const PlanStep& step, bool accumulate)
       : context_(context),
         step_(step),
@@ -220,7 +221,7 @@ class ConvolutionStep : public Step {
       UnpackPanel(panels + p * step_.fan_in * kPanel, step_.fan_in, width, matrix + p * kPanel,
                   step_.out.channels);
     });
-    bias_.set_data_handle(const_cast<float*>(block + step_.bias));  // only read by this primitive
+    bias_.set_data_handle(const_cast<float*>(block + step_.bias));  // this primitive only reads it
     order_for_forward_.Run(context_);
     forward_.Run(context_);
   }
@@ -246,8 +247,8 @@ class ConvolutionStep : public Step {
   memory::dims WeightSides() const {
     return {step_.out.channels, step_.in.channels, step_.kernel, step_.kernel};
   }
-  // The order that oneDNN likes best, but for strided 1×1 kernels: those of oneDNN 2.6 overrun
-  // their scratch memory in the weights' gradient. They do not take plain weights.
+  // Lets oneDNN choose the order, except for strided 1×1 kernels: oneDNN 2.6's special code for
+  // them overruns its scratch memory in the weights' gradient. It does not accept plain weights.
   memory::desc AnyWeights() const {
     const bool is_broken = step_.kernel == 1 && step_.stride > 1;
     return Describe(WeightSides(), is_broken ? memory::format_tag::hwio : memory::format_tag::any);
@@ -321,7 +322,7 @@ class ConvolutionStep : public Step {
                            {DNNL_ARG_DIFF_DST, OutputGradient()}});
   }
 
-  // Uses the weights that Forward has unpacked: they have not changed since.
+  // Uses the weights that Forward unpacked: they have not changed since.
   void BackwardData() {
     order_for_backward_.Run(context_);
     backward_data_.Run(context_);
@@ -329,7 +330,8 @@ class ConvolutionStep : public Step {
     for (std::size_t i = 0; i < summand_.size(); ++i) sum[i] += summand_.data()[i];
   }
 
-  // The unpacked weights, or if a primitive wants them in another order, a copy that `order` makes.
+  // The unpacked weights, or, if a primitive wants them in another order, a copy that `order`
+  // makes.
   memory OrderedWeights(const memory::desc& wanted, Call* order) const {
     if (wanted == matrix_.get_desc()) return matrix_;
     memory ordered(wanted, context_.engine);
@@ -359,14 +361,14 @@ class ConvolutionStep : public Step {
   memory::desc source_, result_;
   memory matrix_, matrix_gradient_;  // weights in order hwio, and their gradient
   memory bias_, bias_gradient_;      // in the block of the call
-  AlignedBuffer summand_;            // of the input value's gradient, if it accumulates
-  ActivationCalls activation_;       // its forward is fused
+  AlignedBuffer summand_;            // to the input value's gradient, if it accumulates
+  ActivationCalls activation_;       // only the backward pass; forward is fused
   Call order_for_forward_, forward_;
   Call backward_weights_, order_gradient_;
   Call order_for_backward_, backward_data_;
 };
 
-// Y = X · Wᵀ + b by sgemm, over the samples that are there.
+// Y = X · Wᵀ + b by sgemm, over the actual samples.
 class LinearStep : public Step {
  public:
   LinearStep(Context& context, const PlanStep& step, bool accumulate)
@@ -385,7 +387,7 @@ class LinearStep : public Step {
     const float* const bias = block + step_.bias;
     for (Index n = 0; n < count; ++n) std::copy_n(bias, Outputs(), y + n * Outputs());
     const Index panels = PanelCount(Outputs());
-    // With few panels the threads are better used inside each sgemm.
+    // With few panels, threads are better used inside each sgemm.
     const int threads = panels < context_.threads ? 1 : context_.threads;
     ParallelFor(threads, panels, [&](Index p) {
       return dnnl_sgemm('N', 'N', count, PanelWidth(Outputs(), p), Inputs(), 1, x, Inputs(),
@@ -405,7 +407,7 @@ class LinearStep : public Step {
     ForEachPiece([&](Index from, Index rows, float* piece) {
       return BackwardData(count, from, rows, piece, block + step_.weight);
     });
-    // A convolution below runs over the whole batch: samples that are not there pass no gradient.
+    // A convolution below runs over the whole batch: missing samples must pass no gradient.
     float* const dx = context_.gradient(step_.input);
     std::fill(dx + count * Inputs(), dx + context_.batch * Inputs(), 0.0F);
   }
@@ -416,12 +418,12 @@ class LinearStep : public Step {
   Index Inputs() const { return step_.fan_in; }
   Index Outputs() const { return step_.out.channels; }
 
-  // work(from, rows, scratch of rows × Outputs()) for pieces of the weights' rows.
+  // Calls work(from, rows, scratch of rows × Outputs()) for pieces of the weights' rows.
   template <typename Work>
   void ForEachPiece(const Work& work) {
     ParallelFor(context_.threads, (Inputs() + piece_ - 1) / piece_, [&](Index i) {
       const Index from = i * piece_;
-      // One thread may be any of a team that is not ours.
+      // A single thread may be any member of a team that is not ours.
       const auto thread =
           static_cast<std::size_t>(context_.threads == 1 ? 0 : omp_get_thread_num());
       return work(from, std::min(piece_, Inputs() - from), pieces_[thread].data());
@@ -464,7 +466,7 @@ class LinearStep : public Step {
   bool accumulate_;
   ActivationCalls activation_;
   Index piece_ = 0;
-  std::vector<AlignedBuffer> pieces_;  // by thread
+  std::vector<AlignedBuffer> pieces_;  // per thread
 };
 
 // Q_a = V + A_a − mean A.
@@ -504,7 +506,7 @@ class DuelingStep : public Step {
 
 // ---- The network -------------------------------------------------------------------------------
 
-// Calls work() for a step; oneDNN's exceptions become ours.
+// Calls work() for a step and translates oneDNN's exceptions into ours.
 template <typename Work>
 auto Translated(const PlanStep& step, const Work& work) {
   try {
@@ -565,7 +567,7 @@ class OnednnNetwork : public Network {
   }
 
   void MakeSteps() {
-    // Backward goes from the last step to the first; who comes later to a value adds.
+    // Backward goes from the last step to the first; steps that reach a value later add to it.
     std::vector<bool> begun(plan().values.size());
     for (std::size_t i = plan().steps.size(); i-- > 0;) {
       const PlanStep& step = plan().steps[i];
@@ -599,7 +601,7 @@ class OnednnNetwork : public Network {
       Interleave(input.frames.data() + n * shape.channels, values + n * shape.size());
       return dnnl_success;
     });
-    // Zeros, not what an earlier and larger batch left: convolutions run over the whole batch.
+    // Zeros instead of what an earlier, larger batch left: convolutions run over the whole batch.
     std::fill(values + Index{input.count} * shape.size(), values + Index{batch()} * shape.size(),
               0.0F);
   }

@@ -14,11 +14,11 @@ namespace stableaa {
 inline int GrantedThreads(int threads) { return std::min(threads, omp_get_thread_limit()); }
 
 // While it lives, the calling thread gives oneDNN this many threads and no fewer: a primitive that
-// was made for more threads than it gets waits for the missing ones or leaves out their share.
+// was made for more threads than it gets waits for the missing ones or omits their share.
 class OpenmpThreads {
  public:
-  // Throws WorkFailed if several threads are asked for within a parallel region that must not open
-  // another.
+  // Throws WorkFailed if several threads are requested inside a parallel region that cannot be
+  // nested.
   explicit OpenmpThreads(int threads)
       : previous_(omp_get_max_threads()), previous_dynamic_(omp_get_dynamic()) {
     if (threads > 1 && omp_get_active_level() >= omp_get_max_active_levels()) {

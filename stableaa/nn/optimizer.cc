@@ -16,7 +16,7 @@
 namespace stableaa {
 namespace {
 
-// Floats that one thread takes at a time; sums over them are added in order.
+// Floats that one thread handles at a time; sums over them are added in order.
 constexpr std::ptrdiff_t kBlock = 1 << 14;
 
 // Calls work(block, begin, size) for each block of `count` floats.
@@ -35,7 +35,7 @@ void ForEachBlock(int threads, std::ptrdiff_t count, const Work& work) {
   for (std::ptrdiff_t block = 0; block < blocks; ++block) one(block);
 }
 
-// More updates than anyone makes, and few enough to go on counting.
+// More updates than anyone makes, but few enough to continue counting.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
 }  // namespace
@@ -172,10 +172,10 @@ void Optimizer::Load(ByteReader& in) {
   if (steps < 0 || steps > kMostSteps) {
     throw in.Wrong(fmt::format("expected a number of updates, found {}", steps));
   }
-  // All is read before anything is kept.
+  // Read everything before keeping anything.
   Parameters square(plan_);
   square.Load(in);
-  // A gradient above 1e19 leaves an infinite one.
+  // A gradient above 1e19 makes it infinite.
   for (const float v : square.block()) {
     if (!(v >= 0)) throw in.Wrong(fmt::format("expected averages of squares, found {}", v));
   }

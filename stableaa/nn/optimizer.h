@@ -27,18 +27,18 @@ enum class OptimizerKind { kRmsprop, kCentredRmsprop, kAdam };
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kRmsprop;
 
-  // [0, 1e3]. Larger learns faster, then diverges.
+  // [0, 1e3]. A larger rate learns faster, until it diverges.
   double learning_rate = 2.5e-4;
 
-  // α of RMSprop, [0, 1): how long squared gradients are remembered, about 1/(1−α) updates.
+  // α of RMSprop, [0, 1): squared gradients are remembered for about 1/(1−α) updates.
   double alpha = 0.95;
 
   // β₁ and β₂ of Adam, [0, 1).
   double beta1 = 0.9;
   double beta2 = 0.999;
 
-  // [1e-30, 1e3]. Bounds the step where gradients are tiny; PyTorch's default is 1e-8, that of the
-  // DQN papers 0.01.
+  // [1e-30, 1e3]. Bounds the step when gradients are tiny; PyTorch's default is 1e-8, the DQN
+  // papers' 0.01.
   double epsilon = 0.01;
 
   // RMSprop only: √(v + ε) instead of √v + ε, as in the code of Mnih et al. (2015).
@@ -51,28 +51,30 @@ struct OptimizerOptions {
   void Validate() const;
 };
 
-// The keys `optimizer.*` of the configuration, bound to the fields of `options`.
+// Binds the keys `optimizer.*` of the configuration to the fields of `options`.
 void Describe(Config& config, OptimizerOptions& options);
 
 struct OptimizerReport {
-  double gradient_norm = 0;  // before clipping; only computed for it
+  double gradient_norm = 0;  // before clipping; computed only when clipping
   bool clipped = false;
 };
 
-// Not thread-safe. Takes its memory at construction.
+// Not thread-safe. Allocates only at construction.
 class Optimizer {
  public:
-  // `threads` share the loops, [1, kMaxThreads]; results do not depend on it.
+  // `threads` share the loops, [1, kMaxThreads]; results do not depend on their number.
   Optimizer(std::shared_ptr<const Plan> plan, const OptimizerOptions& options, int threads = 1);
 
-  // One update. When clipping, throws WorkFailed, changing nothing, if the norm is not finite.
+  // Performs one update. When clipping, throws WorkFailed, without changing anything, if the norm
+  // is not finite.
   OptimizerReport Step(const Parameters& gradients, Parameters& parameters);
 
   std::int64_t steps() const { return steps_; }
   const OptimizerOptions& options() const { return options_; }
 
-  // The exact state: an optimiser that loads it goes on to the same bytes. Load throws BadInput,
-  // changing nothing, unless one of the same kind and network saved it; other options may differ.
+  // The exact state: an optimiser that loads it continues with the same bytes. Load throws
+  // BadInput, without changing anything, unless the state comes from the same kind of optimiser and
+  // network; other options may differ.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 

@@ -245,7 +245,7 @@ TEST_P(OptimizerState, ContinuesToTheSameBytes) {
 
   ByteWriter again;
   resumed.Save(again);
-  // A state cut off anywhere is refused and leaves the optimiser as it was.
+  // A state truncated anywhere is refused and leaves the optimiser as it was.
   for (std::size_t size = 0; size < out.bytes().size(); size += 3) {
     ByteReader cut(out.bytes().first(size), "cut");
     EXPECT_THROW(resumed.Load(cut), Error);

@@ -6,12 +6,12 @@
 //             weight + (o/16 · K + k) · 16 + o%16
 //   biases    16 · ceil(N/16) floats
 //
-// with k = (row · kernel + column) · channels + channel for a convolution and for a linear step
-// after flatten, (row · width + column) · channels + channel. What pads N to a multiple of 16 is
-// zero and stays zero. oneDNN calls this layout Ohwi16o. It suits all passes at any batch size: no
-// copy in another order is ever needed.
+// with k = (row · kernel + column) · channels + channel for a convolution and, for a linear step
+// after flatten, (row · width + column) · channels + channel. The padding of N to a multiple of 16
+// is zero and stays zero. oneDNN calls this layout Ohwi16o. It suits all passes at any batch size:
+// no reordered copy is ever needed.
 //
-// Outside (files, PyTorch) tensors have PyTorch's shapes and order: weight [N, C, H, W] or [N, K]
+// Outside (files, PyTorch), tensors have PyTorch's shapes and order: weight [N, C, H, W] or [N, K]
 // with K in the order channel, row, column; bias [N]. Get and Set translate.
 #ifndef STABLEAA_NN_PARAMETERS_H_
 #define STABLEAA_NN_PARAMETERS_H_
@@ -37,7 +37,7 @@ inline constexpr std::int64_t PanelCount(std::int64_t outputs) {
   return (outputs + kPanel - 1) / kPanel;
 }
 
-// A tensor as the outside knows it.
+// A tensor in its external form.
 struct ParameterTensor {
   std::string name;                 // "layers.0.weight"
   std::vector<std::int64_t> shape;  // PyTorch's
@@ -50,25 +50,25 @@ struct ParameterTensor {
 
 class Parameters {
  public:
-  // All zero.
+  // Initially all zero.
   explicit Parameters(std::shared_ptr<const Plan> plan);
 
   // True if they belong to a network of this plan or an equal one.
   bool IsOf(const Plan& plan) const { return plan_.get() == &plan || plan_->spec == plan.spec; }
 
-  // Both must be of equal specs. A memcpy.
+  // Both must have equal specs. A memcpy.
   void CopyFrom(const Parameters& other);
 
-  // PyTorch's defaults: weights and biases of a step uniform in ±1/√fan_in, drawn in the order of
-  // the tensors' elements.
+  // Uses PyTorch's defaults: weights and biases of a step uniform in ±1/√fan_in, drawn in the order
+  // of the tensors' elements.
   void Initialise(RandomStream& random);
 
-  // Throws BadInput unless the tensor is one of this network's and `values` has its size.
+  // Throws BadInput unless the tensor belongs to this network and `values` has its size.
   void Get(const ParameterTensor& tensor, std::span<float> values) const;
   void Set(const ParameterTensor& tensor, std::span<const float> values);
 
-  // The tensors' elements in order, no padding. Load continues with exactly the same bytes; it
-  // throws BadInput, changing nothing, for other sizes.
+  // The tensors' elements in order, without padding. Load restores exactly the same bytes; it
+  // throws BadInput, without changing anything, for other sizes.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
@@ -86,7 +86,7 @@ class Parameters {
 // All tensors of a network, in the order of its steps, weight before bias.
 std::vector<ParameterTensor> ParameterTensors(const Plan& plan);
 
-// Elements of all tensors together; a block has some more, for padding.
+// Number of elements in all tensors; a block has some more, for padding.
 std::int64_t ParameterCount(const Plan& plan);
 
 }  // namespace stableaa

@@ -34,7 +34,7 @@ std::vector<float> Values(const Parameters& parameters, const ParameterTensor& t
   return values;
 }
 
-// 1 where a tensor's element lies, 0 for padding.
+// 1 for each tensor element, 0 for padding.
 std::vector<float> Mask(const std::shared_ptr<const Plan>& plan) {
   Parameters ones(plan);
   for (const ParameterTensor& tensor : ParameterTensors(*plan)) {
@@ -97,7 +97,7 @@ TEST(Parameters, GetGivesBackWhatWasSetAndNoTwoElementsShareAPlace) {
     for (float& value : values) value = next++;
     parameters.Set(tensor, values);
   }
-  // Read only now, so that no later Set can have written over an earlier one unseen.
+  // Read only after all writes, so that a Set that overwrites an earlier one is noticed.
   next = 1;
   for (const ParameterTensor& tensor : tensors) {
     for (const float value : Values(parameters, tensor)) EXPECT_EQ(value, next++);
@@ -106,7 +106,7 @@ TEST(Parameters, GetGivesBackWhatWasSetAndNoTwoElementsShareAPlace) {
             static_cast<std::ptrdiff_t>(plan->parameters) - static_cast<std::ptrdiff_t>(next - 1));
 }
 
-// The block's formula as the header gives it, for each element of a tensor [N, C, H, W].
+// Checks the block's formula from the header for each element of a tensor [N, C, H, W].
 TEST(Parameters, LieInPanelsInTheOrderRowColumnChannel) {
   const auto plan = PlanOf(kSpec);
   const std::vector<ParameterTensor> tensors = ParameterTensors(*plan);
@@ -189,7 +189,7 @@ TEST(Initialise, LeavesThePaddingZero) {
   }
 }
 
-// Five standard errors each: of right implementations, one seed in 870,000 would fail (four
+// Five standard errors each: a correct implementation would fail with one seed in 870,000 (four
 // normal tails of 2.9e-7).
 TEST(Initialise, IsUniformInMeanAndVariance) {
   const auto plan = PlanOf("vector(100) linear(1000)");

@@ -13,7 +13,7 @@
 namespace stableaa {
 namespace {
 
-// Far above any network this library is for, and low enough that no product below overflows.
+// Far above any network this library is meant for, and low enough that no product below overflows.
 constexpr int kMaxSide = 4096;
 constexpr int kMaxUnits = 65536;
 constexpr double kMinDivisor = 1e-30;
@@ -49,7 +49,7 @@ class PlanMaker {
   struct Place {
     int value = 0;
     Shape shape = {};
-    int step = -1;  // that wrote the value; -1 for the input
+    int step = -1;  // the one that wrote the value; -1 for the input
   };
 
   static void CheckInput(const InputSpec& input) {
@@ -98,7 +98,7 @@ class PlanMaker {
     return at;
   }
 
-  // A layer of the same kind with nothing set but what that kind has.
+  // A copy of the layer with only the fields that its kind uses.
   static Layer Canonical(const Layer& layer) {
     switch (layer.kind) {
       case LayerKind::kConvolution:
@@ -211,7 +211,7 @@ class PlanMaker {
 
   Place AddDueling(const Layer& layer, Place at) {
     const std::string where = where_;
-    // An activation that opens a stream would act on the other one too.
+    // An activation at the start of a stream would affect the other one too.
     at.step = -1;
     const Place value = AddLayers(layer.value, "value", "value stream, ", at);
     const Place advantage = AddLayers(layer.advantage, "advantage", "advantage stream, ", at);

@@ -1,5 +1,5 @@
-// A spec worked out for execution: the steps in order, with their shapes, the values they read and
-// write, and where their parameters lie. What every backend runs.
+// A spec prepared for execution: the steps in order, with their shapes, the values they read and
+// write, and where their parameters are. Every backend runs this.
 #ifndef STABLEAA_NN_PLAN_H_
 #define STABLEAA_NN_PLAN_H_
 
@@ -14,25 +14,26 @@ namespace stableaa {
 enum class Operation { kConvolution, kLinear, kDueling };
 enum class Activation { kNone, kRelu, kElu, kTanh };
 
-// One step. Activations belong to the convolution or linear step before them. Flatten is no step:
-// values lie row, column, channel in memory, and a linear step's weights are kept in that order.
+// One step. Activations belong to the preceding convolution or linear step. Flatten is not a step:
+// values are stored by row, column, channel, and a linear step's weights are kept in that order.
 struct PlanStep {
   Operation operation = Operation::kLinear;
   Activation activation = Activation::kNone;
-  std::string name = {};  // of its parameters, "layers.0"; empty for dueling
+  std::string name = {};  // prefix of its parameters, "layers.0"; empty for dueling
 
-  // Values: 0 is the network's input, each step writes one of its own. For dueling `input` is the
-  // advantages and `value_input` the value.
+  // Values: 0 is the network's input, and each step writes one of its own. For dueling, `input` is
+  // the advantages and `value_input` the value.
   int input = 0;
   int value_input = 0;
   int output = 0;
 
-  Shape in = {};  // of a linear step that flattens: the frames' shape
+  Shape in = {};  // for a linear step that flattens, the frames' shape
   Shape out = {};
   int kernel = 1;
   int stride = 1;
 
-  // Inputs that each output sums over: kernel² × channels, or the size of a linear step's input.
+  // Number of inputs that each output sums over: kernel² × channels, or the size of a linear step's
+  // input.
   int fan_in = 0;
 
   // Where the parameters begin in a Parameters block, in floats; see parameters.h.
@@ -45,15 +46,15 @@ struct PlanStep {
 struct Plan {
   NetworkSpec spec;
   std::vector<PlanStep> steps;
-  std::vector<Shape> values;          // shape of each value, values[0] that of the input
+  std::vector<Shape> values;          // shape of each value; values[0] is the input's
   std::size_t parameters = 0;         // floats in a Parameters block
-  double multiply_adds = 0;           // per sample, forward: of convolution and linear steps
+  double multiply_adds = 0;           // per sample, forward: convolution and linear steps
   double backward_multiply_adds = 0;  // per sample: weights and, except for the input, data
 
   int outputs() const { return values.back().size(); }
 };
 
-// Throws BadInput as NetworkSpec::Validate does.
+// Throws BadInput like NetworkSpec::Validate.
 Plan MakePlan(const NetworkSpec& spec);
 
 }  // namespace stableaa

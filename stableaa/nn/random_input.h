@@ -1,5 +1,5 @@
-// Inputs for measurements and checks: uniform bytes, uniform numbers in [-1, 1) or whole numbers
-// from -4 to 3.
+// Inputs for measurements and checks: uniform bytes, and uniform numbers in [-1, 1) or whole
+// numbers from -4 to 3.
 #ifndef STABLEAA_NN_RANDOM_INPUT_H_
 #define STABLEAA_NN_RANDOM_INPUT_H_
 

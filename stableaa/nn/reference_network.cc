@@ -18,7 +18,7 @@ std::size_t Weights(const PlanStep& step) { return Size(step.out.channels) * Siz
 std::size_t Biases(const PlanStep& step) { return Size(step.out.channels); }
 
 // Calls visit(weight, input, output) for each weight of a convolution and each row of outputs that
-// it takes part in: output + c uses input + c · stride, for c below the outputs' width.
+// uses it: output + c uses input + c · stride, for c below the outputs' width.
 template <typename Visit>
 void ForEachWeightAndRow(const PlanStep& step, const Visit& visit) {
   const std::size_t in_height = Size(step.in.height);
@@ -42,7 +42,7 @@ void ForEachWeightAndRow(const PlanStep& step, const Visit& visit) {
 }
 
 // Below, x is a step's input, y its output, w its weights and b its biases; dx stands for dL/dx and
-// so on. Backward passes add to what they compute: a value can be read by two streams, and a
+// so on. Backward passes add to their results: a value can be read by two streams, and a
 // parameter's gradient is a sum over samples.
 
 // One sample.
@@ -76,7 +76,7 @@ void ConvolutionBackward(const PlanStep& step, const T* x, const T* w, const T* 
   });
 }
 
-// All samples, because a row of weights is then read from memory once for all of them.
+// Handles all samples, so that each row of weights is read from memory only once.
 template <typename T>
 void LinearForward(const PlanStep& step, std::size_t samples, const T* x, const T* w, const T* b,
                    T* y) {
@@ -127,7 +127,7 @@ void DuelingBackward(std::size_t actions, const T* dq, T* d_advantages, T& d_val
   d_value += sum;
 }
 
-// A NaN takes the branch that keeps it.
+// NaN takes the branch that keeps it.
 template <typename T>
 T Activate(Activation activation, T x) {
   switch (activation) {
@@ -143,7 +143,7 @@ T Activate(Activation activation, T x) {
   return x;
 }
 
-// dL/dx from y = Activate(activation, x), which tells as much as x, and dL/dy. Zero for relu at 0.
+// dL/dx from dL/dy and y = Activate(activation, x), which says as much as x. Zero for relu at 0.
 template <typename T>
 T ActivateBackward(Activation activation, T y, T dy) {
   switch (activation) {
@@ -267,7 +267,7 @@ template class ReferenceNetwork<double>;
 
 namespace {
 
-// In double, with parameters converted on the way in and out. Always one thread, whatever the
+// In double; converts parameters on the way in and out. Always uses one thread, whatever the
 // options say.
 class ReferenceBackend : public Network {
  public:

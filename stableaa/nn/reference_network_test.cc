@@ -97,13 +97,13 @@ std::vector<T> Outputs(const Plan& plan, const std::vector<T>& parameters,
 // --- finite differences
 
 // Compares dL/dp of every parameter p with (L(p + h) − L(p − h)) / 2h, where L = Σ c · outputs with
-// random c: the backward pass is linear in dL/d(outputs), so one c stands for every loss.
+// random c: the backward pass is linear in dL/d(outputs), so one c covers every loss.
 //
-// The seeds are fixed, and with them no relu changes sides within h. Another seed would meet one
-// that does with a probability of about relus × samples × h, 1% for the largest network here.
+// The seeds are fixed and chosen so that no relu changes sides within h. With another seed one
+// might, with a probability of about relus × samples × h, 1% for the largest network here.
 void ExpectGradientsOfFiniteDifferences(const std::string& text) {
   SCOPED_TRACE(text);
-  constexpr int kSamples = 6;  // so that a relu is on for one of them
+  constexpr int kSamples = 6;  // so that each relu is on for one of them
   const auto plan = PlanOf(text);
   RandomStream random(1, text);
   ReferenceNetwork<double> network(plan);
@@ -117,7 +117,7 @@ void ExpectGradientsOfFiniteDifferences(const std::string& text) {
     for (std::size_t i = 0; i < c.size(); ++i) sum += c[i] * outputs[i];
     return sum;
   };
-  // What a Backward finds there has to go.
+  // Backward must overwrite the old contents.
   Doubles gradients(parameters.size(), 1e9);
   loss();
   network.Backward(parameters, c, gradients);
@@ -128,7 +128,7 @@ void ExpectGradientsOfFiniteDifferences(const std::string& text) {
                 1e-7 * std::abs(gradients[i]) + 1e-9 * scale)
         << "parameter " << i;
   }
-  // Gradients of nothing would agree too.
+  // Zero gradients would agree too.
   const auto zeros =
       std::ranges::count_if(gradients, [&](double g) { return std::abs(g) < 1e-4 * scale; });
   EXPECT_GT(scale, 0.1);
@@ -152,7 +152,7 @@ TEST(ReferenceGradients, OfConvolutions) {
         "conv(2, 1, 2)"}) {
     ExpectGradientsOfFiniteDifferences(std::string("frames(2, 5, 6, 255) ") + convolution +
                                        " flatten linear(2)");
-    // Behind another one, so that its gradient with respect to its input counts.
+    // Placed after another one, so that its gradient with respect to its input matters.
     ExpectGradientsOfFiniteDifferences(std::string("frames(2, 7, 8, 255) conv(3, 3, 1) tanh ") +
                                        convolution + " flatten linear(2)");
   }
@@ -204,7 +204,7 @@ TEST(ReferenceNetwork, OneLinearLayer) {
   EXPECT_EQ(gradients, (Doubles{2 * 1 + 10 * -2, 2 * 4 + 10 * 0.5, 12}));
 }
 
-// A linear layer that gives its inputs, to look at what comes before it.
+// A linear layer that returns its inputs, to reveal what comes before it.
 Doubles Identity(std::size_t size) {
   Doubles parameters(size * size + size);
   for (std::size_t i = 0; i < size; ++i) parameters[i * size + i] = 1;
@@ -251,7 +251,7 @@ TEST(ReferenceNetwork, FlattensInTheOrderChannelRowColumn) {
     expected.push_back(i);
   }
   EXPECT_EQ(Outputs(*plan, Identity(12), Input(*plan, bytes).view()), expected);
-  // The same by way of a Parameters block, whose own order is another.
+  // The same through a Parameters block, which has a different order.
   Parameters parameters(plan);
   const Doubles identity = Identity(12);
   const std::vector<ParameterTensor> tensors = ParameterTensors(*plan);
@@ -290,7 +290,7 @@ TEST(ReferenceNetwork, ReluHasNoGradientAtZero) {
   }
 }
 
-// A diverged network has to be seen to be one.
+// A network that has diverged must be recognisable.
 TEST(ReferenceNetwork, ANanComesThroughEveryActivation) {
   for (const std::string activation : {"relu", "elu", "tanh"}) {
     const auto plan = PlanOf("vector(1) linear(1) " + activation + " linear(1)");
@@ -451,7 +451,7 @@ TEST(ReferenceBackend, GradientsReplaceWhatWasThereAndHaveNoPadding) {
   std::ranges::fill(it.gradients.block(), 7.0F);
   it.Forward();
   it.network->Backward(it.parameters, Random<float>(9, 1, it.random), it.gradients);
-  Parameters clean(it.plan);  // no padding either: Set writes elements only
+  Parameters clean(it.plan);  // no padding either, since Set writes only elements
   for (const ParameterTensor& tensor : ParameterTensors(*it.plan)) {
     Floats values(tensor.size());
     it.gradients.Get(tensor, values);
@@ -481,7 +481,7 @@ TEST(ReferenceBackend, ThreadsChangeNothing) {
   EXPECT_EQ(one.outputs, many.outputs);
 }
 
-// --- arguments, checked for all backends alike
+// --- arguments, checked in the same way for all backends
 
 TEST(CompileNetwork, RefusesOptionsOutOfRange) {
   const auto plan = PlanOf("vector(2) linear(1)");

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One kind of JSON for reading and writing: the templates are compiled once.
+// The same kind of JSON for reading and writing, so the templates are compiled only once.
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kMetadata = "__metadata__";
@@ -37,7 +37,7 @@ constexpr char kVersionKey[] = "stableaa.version";
 constexpr std::size_t kAlignment = 8;
 constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
 constexpr std::size_t kMaxFileBytes = std::size_t{5} << 28;  // 1 GiB is the largest network
-constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;       // as the format's own library has it
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;       // limit of the format's own library
 constexpr std::size_t kMaxDimensions = 64;                   // PyTorch's limit
 
 struct Dtype {
@@ -60,7 +60,7 @@ std::string ShapeText(const std::vector<std::int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// "nan at index 3", the first value that is not finite; empty if all are.
+// "nan at index 3" for the first value that is not finite; empty if all are.
 std::string FirstNonFinite(std::span<const float> values) {
   const auto found = std::ranges::find_if(values, [](float v) { return !std::isfinite(v); });
   if (found == values.end()) return "";
@@ -74,11 +74,11 @@ struct TensorHeader {
   std::optional<std::vector<std::uint64_t>> offsets;
 };
 
-// Takes the header's JSON apart while it is parsed and throws BadInput at the first thing that does
-// not belong. A tree of values would be simpler to look at, but a hostile header could make one
-// many times its own size, and duplicate keys would have vanished from it.
+// Processes the header's JSON while it is parsed and throws BadInput at the first thing that does
+// not belong. A tree of values would be simpler, but a hostile header could make it many times its
+// own size, and duplicate keys would be lost in it.
 //
-// The lower-case functions are the events of nlohmann's parser; `true` lets it go on.
+// The lower-case functions are the events of nlohmann's parser; returning `true` lets it continue.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
@@ -270,9 +270,9 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   std::map<std::string, TensorHeader> tensors_;
   WeightsMetadata metadata_;
   Awaited awaited_ = Awaited::kHeader;
-  std::string name_;                // of the entry or of the metadata that is being read
-  TensorHeader* tensor_ = nullptr;  // null within the metadata
-  std::string* text_ = nullptr;     // of the metadata that is being read
+  std::string name_;                // of the entry or metadata being read
+  TensorHeader* tensor_ = nullptr;  // null inside the metadata
+  std::string* text_ = nullptr;     // the metadata being read
   bool metadata_seen_ = false;
 };
 
@@ -299,7 +299,7 @@ Parts Split(std::span<const std::byte> bytes, const std::string& file) {
     throw Wrong(file, fmt::format("expected a header that starts with '{{', found '{}'",
                                   Shorten(header, 16)));
   }
-  // nlohmann's parser takes a NUL for the end and would pass over all that follows.
+  // nlohmann's parser treats a NUL as the end and would ignore everything after it.
   if (const std::size_t nul = header.find('\0'); nul != std::string_view::npos) {
     throw Wrong(file, fmt::format("expected JSON as header, found NUL at its byte {}", nul + 1));
   }
@@ -314,7 +314,7 @@ std::uint64_t BytesPerElement(const std::string& dtype, const std::string& tenso
   throw Wrong(file, fmt::format("{}: unknown dtype '{}', expected F32", tensor, Shorten(dtype)));
 }
 
-// Empty if the product does not fit.
+// Empty on overflow.
 std::optional<std::uint64_t> Product(std::uint64_t bytes, const std::vector<std::int64_t>& shape) {
   for (const std::int64_t side : shape) {
     const auto factor = static_cast<std::uint64_t>(side);
@@ -351,7 +351,7 @@ SafetensorsTensor Locate(const TensorHeader& header, const std::string& name,
       .data = data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))};
 }
 
-// No hole, no overlap, nothing behind the last one.
+// There must be no gap, no overlap, and nothing after the last one.
 void CheckTiling(const std::map<std::string, TensorHeader>& tensors, std::uint64_t data_bytes,
                  const std::string& file) {
   struct Tile {
@@ -437,7 +437,7 @@ std::vector<float> FloatsOf(const Safetensors& file, const std::string& tensor) 
   return values;
 }
 
-// The file's values for each of the tensors, which have to be all that the file has. Sizes are
+// The file's values for each of the tensors, which must be exactly those in the file. Sizes are
 // compared before anything of the network's size is reserved.
 std::vector<std::vector<float>> ValuesOf(const Safetensors& file,
                                          const std::vector<ParameterTensor>& tensors) {
@@ -470,7 +470,7 @@ std::optional<NetworkSpec> SpecOf(const Safetensors& file) {
 }
 
 std::string ReadBytes(const fs::path& path) {
-  // With its size, which ReadRegularFile does not tell.
+  // Includes the size, which ReadRegularFile does not report.
   std::error_code none;
   if (const std::uintmax_t size = fs::file_size(path, none); !none && size > kMaxFileBytes) {
     throw Wrong(path.string(),

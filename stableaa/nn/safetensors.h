@@ -1,4 +1,4 @@
-// Network weights in safetensors files, as PyTorch and its tools read and write them.
+// Network weights in safetensors files, the format that PyTorch and its tools read and write.
 //
 //   WriteWeights("run/model.safetensors", parameters, {{"stableaa.steps", "50000"}});
 //   const WeightsFile file = ReadWeights("run/model.safetensors");
@@ -12,14 +12,14 @@
 //                  "shape": [512, 3136], "data_offsets": [begin, end]}, ...}, offsets into the data
 //    8 + n         data: the tensors, one after the other, row-major, little-endian
 //
-// The header's "__metadata__" maps names to texts. Ours: "format" is "pt" (PyTorch's loaders ask
-// for it), "stableaa.spec" the network by ToText, "stableaa.version" that of the library.
-// Tensors have the names, shapes and order of ParameterTensors and are F32. Data begin at a
-// multiple of 8. Equal parameters and metadata give equal bytes.
+// The header's "__metadata__" maps names to texts. Ours are "format", always "pt" (which PyTorch's
+// loaders ask for), "stableaa.spec", the network as written by ToText, and "stableaa.version", the
+// library's version. Tensors have the names, shapes and order of ParameterTensors and are F32. Data
+// begin at a multiple of 8. Equal parameters and metadata give equal bytes.
 //
-// Files are not trusted. What breaks the format, or holds other tensors than the network, other
-// types than F32 or a number that is not finite, is BadInput with the file's name, what was
-// expected and what was found. Nothing changes before everything has been checked, and memory is
+// Files are not trusted. A file that breaks the format, holds other tensors than the network, types
+// other than F32 or a number that is not finite causes a BadInput with the file's name, what was
+// expected and what was found. Nothing changes until everything has been checked, and memory is
 // reserved only in proportion to the file, whatever it claims.
 #ifndef STABLEAA_NN_SAFETENSORS_H_
 #define STABLEAA_NN_SAFETENSORS_H_
@@ -43,36 +43,36 @@ struct WeightsFile {
   WeightsMetadata metadata;
 };
 
-// Writes atomically, as AtomicFile does. `extra` goes into the metadata; it has to be UTF-8 without
-// NUL and must not take the three names above (BadInput). Throws WorkFailed, naming the tensor, if
-// a parameter is not finite: no reader would take the file.
+// Writes atomically, using AtomicFile. `extra` goes into the metadata; it must be UTF-8 without NUL
+// and must not use the three names above (BadInput). Throws WorkFailed, naming the tensor, if a
+// parameter is not finite: no reader would accept the file.
 void WriteWeights(const std::filesystem::path& path, const Parameters& parameters,
                   const WeightsMetadata& extra = {});
 
-// The network that the file itself describes. BadInput if it describes none, as files of other
-// programs.
+// Reads the network that the file itself describes. Throws BadInput if it describes none, as with
+// files from other programs.
 WeightsFile ReadWeights(const std::filesystem::path& path);
 
-// For a known network. The file need not describe one; if it does, it has to be this one. Returns
-// the metadata. Changes nothing if it throws.
+// For a known network. The file need not describe a network, but if it does, it must be this one.
+// Returns the metadata. Changes nothing if it throws.
 WeightsMetadata ReadWeightsInto(const std::filesystem::path& path, Parameters& parameters);
 
-// The format alone, any tensors, in memory.
+// The format alone: any tensors, in memory.
 
 struct SafetensorsTensor {
   std::string dtype;  // "F32"
   std::vector<std::int64_t> shape;
-  std::span<const std::byte> data;  // as many bytes as dtype and shape ask for
+  std::span<const std::byte> data;  // exactly the bytes that dtype and shape require
 };
 
 struct Safetensors {
-  std::string name;  // of the file, for messages
+  std::string name;  // the file's, for messages
   std::map<std::string, SafetensorsTensor> tensors;
   WeightsMetadata metadata;
 };
 
-// The result borrows `bytes`. As the format demands, the tensors tile the data without holes or
-// overlaps. Types smaller than a byte are unknown. BadInput also for duplicate names.
+// The result borrows `bytes`. As the format requires, the tensors must tile the data without gaps
+// or overlaps. Types smaller than a byte are not supported. Duplicate names are a BadInput too.
 Safetensors ParseSafetensors(std::span<const std::byte> bytes, const std::string& name);
 
 WeightsFile ReadWeights(const Safetensors& file);

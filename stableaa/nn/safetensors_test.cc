@@ -55,7 +55,7 @@ std::vector<float> ValuesOf(const Parameters& parameters, std::string_view name)
   return values;
 }
 
-// Equal to the bit, padding included: EXPECT_EQ would take -0 for 0.
+// Bitwise equal, including padding: EXPECT_EQ would treat -0 as 0.
 bool SameBits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
@@ -64,7 +64,7 @@ std::span<const std::byte> AsBytes(std::string_view bytes) {
   return std::as_bytes(std::span(bytes));
 }
 
-// A file of that header, with its length in front, and that data.
+// A file with that header, preceded by its length, and that data.
 std::string FileOf(std::string_view header, std::string_view data = "") {
   std::string file;
   for (std::uint64_t i = 0, length = header.size(); i < 8; ++i, length >>= 8) {
@@ -77,7 +77,8 @@ std::string FileOf(std::string_view header, std::string_view data = "") {
 
 Safetensors Parse(std::string_view bytes) { return ParseSafetensors(AsBytes(bytes), "w.st"); }
 
-// The message of the BadInput that `read` must throw: one line, nothing a terminal would obey.
+// The message of the BadInput that `read` must throw: one line, without characters that a terminal
+// would obey.
 std::string PlainMessageOf(const std::function<void()>& read) {
   std::string message = MessageOf(read);
   EXPECT_NE(message, "no error");
@@ -100,13 +101,13 @@ class SafetensorsFile : public testing::Test {
  protected:
   fs::path Path(std::string_view name = "w.safetensors") const { return folder_ / name; }
 
-  // The bytes that WriteWeights makes.
+  // The bytes that WriteWeights produces.
   std::string Written(const Parameters& parameters, const WeightsMetadata& extra = {}) const {
     WriteWeights(Path(), parameters, extra);
     return ReadTextFile(Path(), 1 << 24);
   }
 
-  // A file of other bytes.
+  // A file with other bytes.
   fs::path Put(std::string_view bytes) const {
     std::ofstream(Path(), std::ios::binary)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -182,8 +183,8 @@ TEST_F(SafetensorsFile, DataBeginAtAMultipleOfEight) {
   }
 }
 
-// The block by the formula of parameters.h, the file by PyTorch's order: each value is a number
-// whose digits are its indices.
+// Checks the block against the formula in parameters.h and the file against PyTorch's order. Each
+// value is a number whose digits are its indices.
 TEST_F(SafetensorsFile, TensorsLieAsPyTorchHasThem) {
   Parameters parameters(PlanOf("frames(3, 4, 5, 1) conv(2, 2, 1) relu flatten linear(3)"));
   const std::span<float> block = parameters.block();
@@ -200,7 +201,7 @@ TEST_F(SafetensorsFile, TensorsLieAsPyTorchHasThem) {
       }
     }
   }
-  // Behind the convolution there are 2 channels of 3×4.
+  // After the convolution there are 2 channels of 3×4.
   const PlanStep& linear = parameters.plan().steps[1];
   std::vector<float> linear_weight;
   for (std::size_t o = 0; o < 3; ++o) {
@@ -312,7 +313,8 @@ TEST_F(SafetensorsFile, EveryTruncationIsAnError) {
   EXPECT_NE(ParseMessage(whole + '\0'), "");
 }
 
-// Each bit of length and header: a BadInput, or a file that is still sound (another name, say).
+// Flips each bit of length and header: a BadInput, or a file that is still valid (with another
+// name, say).
 TEST_F(SafetensorsFile, AFlippedBitOfTheHeaderIsAnErrorOrHarmless) {
   const std::string whole = Written(RandomParameters("vector(2) linear(1)"));
   const std::size_t data = 4 * 3;
@@ -538,7 +540,7 @@ std::string WithHeader(std::string_view part, std::string_view replacement) {
   return FileOf(header, kPythonData);
 }
 
-// The message of a failed ReadWeightsInto, which has to leave the parameters alone.
+// The message of a failed ReadWeightsInto, which must not change the parameters.
 std::string IntoMessage(const std::string& bytes, std::string_view spec = kMlp) {
   Parameters parameters = RandomParameters(spec);
   const std::string message = PlainMessageOf([&] { ReadWeightsInto(Parse(bytes), parameters); });
@@ -583,7 +585,7 @@ TEST(ReadWeightsInto, OtherTypesAreRefusedWithAdvice) {
 
 TEST(ReadWeightsInto, NumbersThatAreNotFiniteAreNamed) {
   std::string bytes = FileOf(kPythonHeader, kPythonData);
-  // The last of all values: the others have been read before.
+  // The last of all values, so all others have been read before.
   bytes.replace(bytes.size() - 4, 4, std::string("\0\0\x80\xff", 4));
   EXPECT_EQ(IntoMessage(bytes),
             "w.st: tensor 'layers.2.weight': expected finite numbers, found -inf at index 1");

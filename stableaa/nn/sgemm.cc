@@ -50,7 +50,7 @@ void SgemmMeter::Run(Size& size) {
     b_ = Filled(floats);
     c_ = Filled(floats);
   }
-  if (size.gflops.empty()) Multiply(size.n);  // the first one pays for code generation
+  if (size.gflops.empty()) Multiply(size.n);  // the first one includes code generation
   const double n = size.n;
   size.gflops.push_back(2e-9 * n * n * n / Multiply(size.n));
 }

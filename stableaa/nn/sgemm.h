@@ -1,5 +1,4 @@
-// The speed limit of network passes, measured on the spot: oneDNN's single-precision matrix
-// product.
+// Measures the speed limit of network passes on the spot: oneDNN's single-precision matrix product.
 //
 //   SgemmMeter meter(threads);
 //   for (...) {
@@ -8,8 +7,8 @@
 //   }
 //   ratio = gflops of the work / meter.gflops();
 //
-// Clock speed and neighbours change what a machine gives from second to second, so a ratio holds
-// only if both of its sides were measured in the same stretch of time, in turns.
+// Clock speed and other work change what a machine delivers from second to second, so a ratio is
+// valid only if both of its sides were measured alternately over the same period.
 #ifndef STABLEAA_NN_SGEMM_H_
 #define STABLEAA_NN_SGEMM_H_
 
@@ -20,8 +19,8 @@
 
 namespace stableaa {
 
-// Products of square matrices of 512, 1024 and 2048. A product of n³ multiplications and additions
-// counts as 2n³ operations.
+// Uses products of square matrices of size 512, 1024 and 2048. A product of n³ multiplications and
+// additions counts as 2n³ operations.
 class SgemmMeter {
  public:
   explicit SgemmMeter(int threads);
@@ -29,17 +28,17 @@ class SgemmMeter {
   // One product of 1024³ and two of 512³: some 30 ms at 80 GFLOP/s.
   void Sample();
 
-  // One product of each size: some 240 ms at 80 GFLOP/s, and 48 MiB from then on.
+  // One product of each size: some 240 ms at 80 GFLOP/s, and 48 MiB of memory from then on.
   void SampleAllSizes();
 
-  // GFLOP/s of the fastest size, each size by the median of its samples; 0 without samples, NaN in
+  // GFLOP/s of the fastest size, using the median of each size's samples; 0 without samples, NaN in
   // a build without oneDNN, where sampling does nothing.
   double gflops() const;
 
  private:
   struct Size {
     int n = 0;
-    std::vector<double> gflops = {};  // of its samples
+    std::vector<double> gflops = {};  // one per sample
   };
 
   void Run(Size& size);
@@ -47,7 +46,7 @@ class SgemmMeter {
 
   int threads_;
   std::array<Size, 3> sizes_;
-  AlignedBuffer a_, b_, c_;  // of the largest size so far
+  AlignedBuffer a_, b_, c_;  // for the largest size so far
 };
 
 }  // namespace stableaa

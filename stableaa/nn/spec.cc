@@ -32,7 +32,7 @@ std::string ToText(const std::vector<Layer>& layers) {
   return fmt::format("{}", fmt::join(texts, " "));
 }
 
-// Recursive descent over the text form.
+// A recursive-descent parser for the text form.
 class SpecParser {
  public:
   explicit SpecParser(std::string_view text) : text_(text) {}
@@ -55,7 +55,7 @@ class SpecParser {
   }
 
  private:
-  // To the end of the text or to what no layer begins with.
+  // Reads up to the end of the text or something that cannot begin a layer.
   std::vector<Layer> Layers(int depth) {
     std::vector<Layer> layers;
     while (SkipBlanks(), position_ < text_.size() && IsLetter(text_[position_])) {
@@ -102,7 +102,7 @@ class SpecParser {
     return text_.substr(begin_, position_ - begin_);
   }
 
-  // Behind `before`.
+  // Reads a number after `before`.
   double Number(char before) {
     Expect(before);
     SkipBlanks();
@@ -128,7 +128,7 @@ class SpecParser {
     ++position_;
   }
 
-  // What comes next begins behind them; errors name that place.
+  // Skips to what comes next; errors name that position.
   void SkipBlanks() {
     constexpr std::string_view kBlanks = " \t\r\n";
     position_ = std::min(text_.find_first_not_of(kBlanks, position_), text_.size());
@@ -149,7 +149,7 @@ class SpecParser {
   std::size_t begin_ = 0;
 };
 
-// `body` and then Q-values, plain or by two streams of `hidden` layers each.
+// `body` followed by Q-values, plain or through two streams of `hidden` layers each.
 std::vector<Layer> WithHead(std::vector<Layer> body, const std::vector<Layer>& hidden, int actions,
                             bool dueling) {
   const auto stream = [&](int outputs) {

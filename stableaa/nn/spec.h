@@ -1,9 +1,9 @@
-// A network as data: what comes in, and a list of layers.
+// A network as data: its input and a list of layers.
 //
 //   const NetworkSpec spec = NatureSpec({.actions = 18, .dueling = true});
 //   const NetworkSpec mine = ParseSpec("vector(4) linear(64) tanh linear(2)");
 //
-// The text form is what safetensors files carry as metadata; ToText writes it, ParseSpec reads it:
+// The text form is stored as metadata in safetensors files; ToText writes it, ParseSpec reads it:
 //
 //   frames(C, H, W, D)        input: C frames of H×W bytes, each divided by D (255 for grey levels)
 //   vector(N)                 input: N floats
@@ -14,8 +14,8 @@
 //   dueling{ A | B }          last: two streams of layers, A ending in 1 value V, B in the
 //                             advantages A_a of each action; Q_a = V + A_a − mean A
 //
-// Further heads would fit the same list: a distributional one is a linear layer of actions × atoms
-// followed by another loss, a second head another pair of streams.
+// Other heads would fit into the same list: a distributional one is a linear layer of actions ×
+// atoms with another loss, a second head is another pair of streams.
 #ifndef STABLEAA_NN_SPEC_H_
 #define STABLEAA_NN_SPEC_H_
 
@@ -28,7 +28,7 @@ namespace stableaa {
 
 enum class LayerKind { kConvolution, kLinear, kRelu, kElu, kTanh, kFlatten, kDueling };
 
-// In a list, and in each stream of dueling.
+// Per list, and per stream of dueling.
 inline constexpr std::size_t kMaxLayers = 256;
 
 struct Layer {
@@ -50,7 +50,8 @@ Layer Tanh();
 Layer Flatten();
 Layer Dueling(std::vector<Layer> value, std::vector<Layer> advantage);
 
-// What a layer takes or gives for one sample. A vector of n has channels n and height and width 1.
+// What a layer takes or returns for one sample. A vector of n has n channels, and height and width
+// 1.
 struct Shape {
   int channels = 0;
   int height = 1;
@@ -63,7 +64,7 @@ struct Shape {
 
 struct InputSpec {
   Shape shape;
-  double divisor = 1;  // of frames: a byte b becomes b / divisor
+  double divisor = 1;  // for frames: a byte b becomes b / divisor
 
   bool is_vector() const { return shape.is_vector; }
   bool operator==(const InputSpec&) const = default;
@@ -76,11 +77,11 @@ struct NetworkSpec {
   InputSpec input;
   std::vector<Layer> layers;
 
-  // Throws BadInput, naming the layer ("layer 3, conv(64, 9, 1): ..."), unless every layer fits
-  // what comes before it and all sizes are within bounds.
+  // Throws BadInput, naming the layer ("layer 3, conv(64, 9, 1): ..."), unless every layer fits its
+  // input and all sizes are within bounds.
   void Validate() const;
 
-  // Numbers that come out per sample. The spec has to be valid.
+  // Number of outputs per sample. The spec must be valid.
   int outputs() const;
 
   bool operator==(const NetworkSpec&) const = default;
@@ -88,13 +89,13 @@ struct NetworkSpec {
 
 std::string ToText(const NetworkSpec& spec);
 
-// The longest text worth parsing, in bytes; a valid spec is far shorter. For readers of files.
+// The longest text worth parsing, in bytes, for readers of files; a valid spec is far shorter.
 inline constexpr std::size_t kMaxSpecText = std::size_t{1} << 16;
 
-// "linear(512)": one layer as ToText writes it; for messages.
+// One layer as written by ToText, for messages: "linear(512)".
 std::string ToText(const Layer& layer);
 
-// Throws BadInput with the position of what was not understood, or as Validate does.
+// Throws BadInput with the position of the error, or like Validate.
 NetworkSpec ParseSpec(std::string_view text);
 
 // The network of Mnih et al. (Nature 2015): 4 frames of 84×84, three convolutions, 512 units. With
@@ -115,7 +116,7 @@ struct MinatarOptions {
 };
 NetworkSpec MinatarSpec(const MinatarOptions& options);
 
-// A multi-layer perceptron. With `dueling` each stream has a last hidden layer of its own.
+// A multi-layer perceptron. With `dueling`, each stream has its own last hidden layer.
 struct MlpOptions {
   int inputs = 4;
   std::vector<int> hidden = {128, 128};

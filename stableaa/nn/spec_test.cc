@@ -18,7 +18,7 @@ std::string ParseError(const std::string& text) {
   return MessageOf([&] { ParseSpec(text); });
 }
 
-// A small image and a short vector to put layers behind.
+// A small image and a short vector to put layers after.
 NetworkSpec OnFrames(Layers layers) { return {FrameInput(2, 8, 6, 255), std::move(layers)}; }
 NetworkSpec OnVector(Layers layers) { return {VectorInput(5), std::move(layers)}; }
 
@@ -26,7 +26,7 @@ std::string SpecError(const NetworkSpec& spec) {
   return MessageOf([&] { spec.Validate(); });
 }
 
-// The library's own, of several sizes.
+// The library's own specs, in several sizes.
 std::vector<NetworkSpec> SomeSpecs() {
   std::vector<NetworkSpec> specs;
   for (const bool dueling : {false, true}) {
@@ -172,7 +172,7 @@ TEST(Spec, MinatarAndMlpHaveTheShapesTheyPromise) {
             16U * (4 * 9 + 1) + 128 * (1024 + 1) + 6 * 129);
   EXPECT_EQ(CountParameters(MlpSpec({.inputs = 4, .hidden = {8, 5}, .actions = 2})),
             8U * 5 + 5 * 9 + 2 * 6);
-  // The last hidden layer once per stream.
+  // The last hidden layer appears once per stream.
   EXPECT_EQ(
       CountParameters(MlpSpec({.inputs = 4, .hidden = {8, 5}, .actions = 2, .dueling = true})),
       8U * 5 + 2 * (5 * 9) + 3 * 6);
@@ -261,7 +261,7 @@ TEST(BadSpec, AnActivationNeedsALayerOfItsOwn) {
     for (const Layers& layers :
          {Layers{activation, Linear(1)}, Layers{Flatten(), activation},
           Layers{Linear(1), activation, Tanh()},
-          // It would act on what the other stream reads too.
+          // It would also affect what the other stream reads.
           Layers{Linear(1), Dueling({activation, Linear(1)}, {Linear(2)})}}) {
       EXPECT_NE(SpecError(OnVector(layers)).find(expected), std::string::npos);
     }
@@ -298,7 +298,7 @@ TEST(BadSpec, SizesWhoseProductsOverflowAreRefused) {
   EXPECT_NE(SpecError({VectorInput(kMost), {Linear(1)}}), "no error");
   EXPECT_NE(SpecError({FrameInput(kMost, kMost, kMost, 1), {Flatten(), Linear(1)}}), "no error");
   EXPECT_NE(SpecError({FrameInput(4096, 4096, 4096, 1), {Flatten(), Linear(1)}}), "no error");
-  // Each layer within bounds, the whole not.
+  // Each layer is within bounds, the whole is not.
   const std::string parameters = SpecError({VectorInput(65536), {Linear(65536)}});
   EXPECT_NE(parameters.find("layer 0, linear(65536): more than 268435456 parameters"),
             std::string::npos)

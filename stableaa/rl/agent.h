@@ -1,6 +1,5 @@
-// What a training run asks of an agent: to act, to remember, to learn, to play games for an
-// evaluation, and to go on from a checkpoint. Trainer (run/trainer.h) knows agents by this
-// interface only.
+// What a training run asks of an agent: act, remember, learn, play evaluation games, and resume
+// from a checkpoint. Trainer (run/trainer.h) knows agents only by this interface.
 //
 //   agent->Begin(environment.observations());
 //   for (std::int64_t step = 0; ...; ++step) {
@@ -11,8 +10,8 @@
 //     if (ended) agent->Begin(environment.observations());
 //   }
 //
-// A new agent implements this class, and MakeAgent, EstimateAgentMemory and RequireAgentFits
-// (agent.cc) learn to choose it.
+// To add an agent, implement this class and extend MakeAgent, EstimateAgentMemory and
+// RequireAgentFits (agent.cc) to choose it.
 #ifndef STABLEAA_RL_AGENT_H_
 #define STABLEAA_RL_AGENT_H_
 
@@ -37,38 +36,38 @@ class ByteReader;
 class ByteWriter;
 class RandomStream;
 
-// What came of the last action.
+// The outcome of the last action.
 struct ActionOutcome {
-  double reward = 0;  // to learn from: clipped if train.clip_rewards says so
+  double reward = 0;  // the one to learn from: clipped under train.clip_rewards
   bool terminated = false;
   bool truncated = false;
   Observations next = {};  // the last one of the episode if it has ended
 };
 
-// Where a run is that an agent is loaded for; a checkpoint's parts have to agree on it.
+// The position of the run that an agent is loaded for. All parts of a checkpoint must agree on it.
 struct RunPosition {
   std::int64_t step = 0;
-  std::int64_t episodes = 0;       // that have ended
-  Observations observations = {};  // what the next action is for
+  std::int64_t episodes = 0;       // finished ones
+  Observations observations = {};  // the ones to act on next
 };
 
-// Seconds that all updates so far took.
+// Seconds spent in all updates so far.
 struct AgentTimes {
   double sampling = 0;
   double targets = 0;
   double gradient = 0;
 };
 
-// An agent's cells of a row of metrics.csv, by the place that they have in it. Columns are the same
-// in all rows of a run.
+// An agent's cells in a row of metrics.csv, grouped by their place in it. All rows of a run have
+// the same columns.
 struct AgentMetrics {
   MetricRow exploration;  // before the means of updates
-  MetricRow learning;     // behind them
-  MetricRow memory;       // behind the evaluation
+  MetricRow learning;     // after them
+  MetricRow memory;       // after the evaluation
   MetricRow wall;         // last; columns wall_*, which may differ between equal runs
 };
 
-// Not thread-safe: threads of an agent are its own.
+// Not thread-safe. An agent may run threads of its own.
 class Agent {
  public:
   virtual ~Agent() = default;
@@ -77,44 +76,44 @@ class Agent {
 
   // Begins an episode.
   virtual void Begin(const Observations& observations) = 0;
-  // The action after `step` steps of training, with exploration, whose randomness comes from
-  // `random`. Valid until the next call. WorkFailed if it is not finite, or follows from what is
-  // not.
+  // The action after `step` steps of training, including exploration, which draws from `random`.
+  // Valid until the next call. Throws WorkFailed if the action, or a value behind it, is not
+  // finite.
   virtual Actions Act(std::int64_t step, const Observations& observations,
                       RandomStream& random) = 0;
-  // What came of the action of the last Act.
+  // The outcome of the last Act's action.
   virtual void Remember(const ActionOutcome& outcome) = 0;
-  // One update in step `step`, counted from 1, if one is due. Gives the numbers that
-  // update_metrics() names, none if there was no update; valid until the next call. WorkFailed if
-  // learning has diverged.
+  // Performs the update of step `step`, counted from 1, if one is due. Returns the numbers that
+  // update_metrics() names, or none if there was no update; valid until the next call. Throws
+  // WorkFailed if learning has diverged.
   virtual std::span<const double> Update(std::int64_t step) = 0;
 
-  // The network that acts: what the files of weights hold.
+  // The network that acts, as saved in weights files.
   virtual const Parameters& weights() const = 0;
   virtual std::int64_t updates() const = 0;
   virtual AgentTimes times() const = 0;
 
-  // Columns of metrics.csv whose cells are means over the updates since the row before; the first
-  // one is the loss.
+  // Columns of metrics.csv whose cells are means over the updates since the previous row; the first
+  // is the loss.
   virtual std::vector<std::string> update_metrics() const = 0;
   // The other cells, after `step` steps.
   virtual AgentMetrics Metrics(std::int64_t step) const = 0;
 
-  // Plays options.episodes games, without training's exploration (evaluation.h). Nothing, at once,
-  // if `stop` says so; it is asked in every step.
+  // Plays options.episodes games without training's exploration (evaluation.h). Polls `stop` in
+  // every step and returns nothing as soon as it is true.
   virtual std::optional<EvaluationResult> Evaluate(Environment& environment,
                                                    const EvaluationOptions& options,
                                                    std::uint64_t seed,
                                                    const std::function<bool()>& stop) = 0;
 
-  // An .npz file that helps to find out why Act or Update has failed.
+  // Writes an .npz file that helps to find out why Act or Update failed.
   virtual void WriteDiagnosis(const std::filesystem::path& path) const = 0;
 
-  // A checkpoint is made in three steps: SaveFiles writes what is too large to be written anew each
-  // time to files of its own in `directory`, Save all the rest, and RemoveOldFiles, once what Save
-  // wrote is safe on disk, deletes the files that it does not name. Load throws BadInput, naming
-  // the file and what is wrong, for what no such agent saved at that position; the agent can only
-  // be loaded again then.
+  // A checkpoint is made in three steps. SaveFiles writes whatever is too large to rewrite each
+  // time to separate files in `directory`. Save writes all the rest. RemoveOldFiles, called once
+  // Save's output is safe on disk, deletes the files that it does not name.
+  // Load throws BadInput, naming the file and the problem, for anything that no such agent saved at
+  // that position; after that the agent can only be loaded again.
   virtual void SaveFiles(const std::filesystem::path& directory) = 0;
   virtual void Save(ByteWriter& out) const = 0;
   virtual void RemoveOldFiles(const std::filesystem::path& directory) const = 0;
@@ -125,16 +124,16 @@ class Agent {
   Agent() = default;
 };
 
-// BadInput if the agent that the options describe cannot act in such an environment.
+// Throws BadInput if the agent that the options describe cannot act in such an environment.
 void RequireAgentFits(const RunOptions& options, const EnvironmentSpec& spec);
 
-// The agent that the options describe, for one environment that it fits.
+// The agent that the options describe, for one environment; the two must fit.
 std::unique_ptr<Agent> MakeAgent(const RunOptions& options, const EnvironmentSpec& spec);
 
-// Bytes that it will take.
+// Bytes that the agent will take.
 struct AgentMemory {
   std::uint64_t replay = 0;    // when full
-  std::uint64_t networks = 0;  // and all else
+  std::uint64_t networks = 0;  // and everything else
 };
 AgentMemory EstimateAgentMemory(const RunOptions& options, const EnvironmentSpec& spec);
 

@@ -39,15 +39,15 @@ State RungeKutta(const State& state, double torque) {
       {sum(&State::theta1), sum(&State::theta2), sum(&State::theta1_dot), sum(&State::theta2_dot)});
 }
 
-// By turns, one at a time, because each subtraction rounds. From a valid state the Runge-Kutta step
-// can go round some hundred times, when its stages overshoot at top speed.
+// Subtracts one turn at a time, because each subtraction rounds. From a valid state the Runge-Kutta
+// step can go round about a hundred times if its stages overshoot at top speed.
 double Wrapped(double angle) {
   while (angle > kPi) angle -= 2 * kPi;
   while (angle < -kPi) angle += 2 * kPi;
   return angle;
 }
 
-// The height of the free end over the fixed joint, by Gymnasium's formula for links of length 1.
+// The height of the free end above the fixed joint, by Gymnasium's formula for links of length 1.
 double Height(const State& state) {
   return -std::cos(state.theta1) - std::cos(state.theta2 + state.theta1);
 }
@@ -62,7 +62,7 @@ std::string WrongIn(const State& state) {
 
 }  // namespace
 
-// In the order of Gymnasium's operations, which decides the last bits.
+// In Gymnasium's order of operations, which decides the last bits.
 State Acrobot::Derivative(const State& state, double torque) {
   const auto [theta1, theta2, theta1_dot, theta2_dot] = state;
   constexpr double kCoupling = kMass2 * kLength1 * kCentre2;

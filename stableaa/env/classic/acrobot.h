@@ -1,10 +1,10 @@
-// Swinging up a double pendulum by its middle joint (Sutton 1996), as Gymnasium's Acrobot-v1.
+// Swinging up a double pendulum by its middle joint (Sutton 1996), like Gymnasium's Acrobot-v1.
 //
 // Two links of length l1 hang from a fixed joint; a torque acts between them. theta1 is the angle
-// of the first link (0: hanging), theta2 that of the second to the first, both positive
+// of the first link (0: hanging), theta2 that of the second relative to the first, both positive
 // counterclockwise. With masses m1, m2, distances lc1, lc2 from a link's joint to its centre of
 // mass, moments of inertia I, and the torque T = -1, 0 or 1 (Sutton and Barto, section 11.3 of the
-// first edition: the equations of the book, not those of the NIPS paper, which lack a term):
+// first edition: the equations from the book, not those from the NIPS paper, which lack a term):
 //
 //   d1   = m1 lc1^2 + m2 (l1^2 + lc2^2 + 2 l1 lc2 cos theta2) + I1 + I2
 //   d2   = m2 (lc2^2 + l1 lc2 cos theta2) + I2
@@ -15,15 +15,14 @@
 //   theta1'' = -(d2 theta2'' + phi1) / d1
 //
 // A step integrates .2 s with one step of the classical Runge-Kutta method, then wraps the angles
-// to
-// [-pi, pi] and clips theta1' to +-4 pi and theta2' to +-9 pi.
+// to [-pi, pi] and clips theta1' to +-4 pi and theta2' to +-9 pi.
 //
-// Ends when the free end is more than l1 above the fixed joint: -cos theta1 - cos(theta1 + theta2)
-// > 1. Reward -1 for every step, but 0 for that last one. Begins with all four variables uniform in
-// [-.1, .1), rounded to float.
+// An episode ends when the free end is more than l1 above the fixed joint:
+// -cos theta1 - cos(theta1 + theta2) > 1. The reward is -1 per step, but 0 for the last one. All
+// four variables start uniformly in [-.1, .1), rounded to float.
 //
-// The observation is computed in double and rounded; Gymnasium's first one of an episode comes from
-// float sines and cosines and may differ in the last bit of a float.
+// The observation is computed in double and rounded; Gymnasium computes the first one of an episode
+// from float sines and cosines, so it may differ in the last bit of a float.
 #ifndef STABLEAA_ENV_CLASSIC_ACROBOT_H_
 #define STABLEAA_ENV_CLASSIC_ACROBOT_H_
 
@@ -45,7 +44,7 @@ class Acrobot : public Simulation {
   static constexpr double kLength1 = 1.0;
   static constexpr double kMass1 = 1.0, kMass2 = 1.0;
   static constexpr double kCentre1 = .5, kCentre2 = .5;
-  static constexpr double kInertia = 1.0;  // of either link, about its centre of mass
+  static constexpr double kInertia = 1.0;  // of each link, about its centre of mass
   static constexpr double kTorque = 1.0;
   static constexpr double kTimeStep = .2;
   static constexpr double kMaxSpeed1 = 4 * std::numbers::pi;
@@ -53,11 +52,11 @@ class Acrobot : public Simulation {
   static constexpr double kGoalHeight = 1.0;
   static constexpr double kStartRange = .1;
 
-  // The equations of motion: the derivative of each variable by time.
+  // The equations of motion: the time derivative of each variable.
   static State Derivative(const State& state, double torque);
 
   const State& state() const { return state_; }
-  // BadInput unless the angles are in [-pi, pi] and the speeds within their limits.
+  // Throws BadInput unless the angles are in [-pi, pi] and the speeds within their limits.
   void set_state(const State& state);
 
   void Reset(RandomStream& random) override;

@@ -19,7 +19,7 @@ bool Ended(const CartPole::State& state) {
   return std::abs(state.x) > CartPole::kMaxX || std::abs(state.theta) > CartPole::kMaxTheta;
 }
 
-// In the order of Gymnasium's operations, which decides the last bits.
+// In Gymnasium's order of operations, which decides the last bits.
 CartPole::State Next(const CartPole::State& state, double force) {
   constexpr double kStep = CartPole::kTimeStep;
   const auto [x, x_dot, theta, theta_dot] = state;
@@ -92,7 +92,7 @@ void CartPole::Draw(Picture& picture) const {
   picture.Rectangle(x - kCartHalfWidth, top, x + kCartHalfWidth, bottom, palette::kBlue);
 
   const double axle = top + 4;
-  const double length = 2 * kHalfLength * kScale * 1.6;  // longer than it is, to be seen better
+  const double length = 2 * kHalfLength * kScale * 1.6;  // lengthened to be more visible
   picture.Line(x, axle, x + length * std::sin(state_.theta), axle - length * std::cos(state_.theta),
                8, palette::kAmber);
   picture.Disc(x, axle, 4, palette::kInk);

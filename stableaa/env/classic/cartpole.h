@@ -1,4 +1,4 @@
-// Balancing a pole on a cart (Barto, Sutton and Anderson 1983), as Gymnasium's CartPole-v1.
+// Balancing a pole on a cart (Barto, Sutton and Anderson 1983), like Gymnasium's CartPole-v1.
 //
 // A pole is hinged on a cart that runs on a track without friction; each step pushes the cart to
 // the left or to the right with a fixed force F. With x the cart's position, theta the pole's angle
@@ -10,10 +10,10 @@
 //   x''      = push - m l theta'' cos theta / M
 //   (x, x', theta, theta') += tau (x', x'', theta', theta'')      (Euler: the old speeds move)
 //
-// Ends as soon as |x| > 2.4 or |theta| > 12 degrees. Reward 1 for every step, the last one
-// included. Begins with all four variables uniform in [-.05, .05).
+// An episode ends as soon as |x| > 2.4 or |theta| > 12 degrees. The reward is 1 per step, including
+// the last one. All four variables start uniformly in [-.05, .05).
 //
-// A step after the end, which Gymnasium leaves undefined, changes nothing and earns 0: so no state
+// A step after the end, which Gymnasium leaves undefined, changes nothing and earns 0, so no state
 // ever runs away.
 #ifndef STABLEAA_ENV_CLASSIC_CARTPOLE_H_
 #define STABLEAA_ENV_CLASSIC_CARTPOLE_H_
@@ -43,13 +43,13 @@ class CartPole : public Simulation {
   static constexpr double kStartRange = .05;
 
   const State& state() const { return state_; }
-  // BadInput unless |x| and |theta| are at most twice their limits and the speeds at most such that
-  // one step goes three times as far as the limit: far more than an episode reaches, and enough
-  // that what follows from such a state, before it ends, is such a state again.
+  // Throws BadInput unless |x| and |theta| are at most twice their limits and the speeds so small
+  // that one step goes at most three times as far as the limit. That is far more than an episode
+  // reaches, and enough that such a state leads only to such states before the episode ends.
   void set_state(const State& state);
 
   void Reset(RandomStream& random) override;
-  // 0: to the left, 1: to the right.
+  // 0: left, 1: right.
   Outcome Step(Action action, RandomStream& random) override;
   // x, x', theta, theta'.
   void Observe(Observation out) const override;

@@ -24,7 +24,7 @@ Space Symmetric(const std::vector<float>& high) {
 EnvironmentSpec CartPoleSpec() {
   constexpr float kUnbounded = std::numeric_limits<float>::infinity();
   return {.id = "classic/cartpole",
-          // Twice the limits, so that the last observation of an episode is within.
+          // Twice the limits, so that the last observation of an episode is within them.
           .observation = Symmetric({static_cast<float>(2 * CartPole::kMaxX), kUnbounded,
                                     static_cast<float>(2 * CartPole::kMaxTheta), kUnbounded}),
           .action = Space::Discrete(2),

@@ -15,7 +15,7 @@ namespace stableaa {
 
 const std::vector<std::string>& ClassicNames();
 
-// Any other name is a BadInput that lists those.
+// Throws BadInput, listing the names, for any other.
 EnvironmentSpec ClassicEnvironmentSpec(std::string_view name);
 std::unique_ptr<Simulation> MakeClassic(std::string_view name);
 

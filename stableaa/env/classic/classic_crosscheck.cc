@@ -38,7 +38,7 @@ void PrintRow(const char* title, const std::vector<Number>& numbers) {
   std::printf("\n");
 }
 
-// The state as numbers, without the pendulum's torque, which is no part of Gymnasium's.
+// The state as numbers, without the pendulum's torque, which Gymnasium's state does not have.
 std::vector<double> StateOf(const Simulation& simulation) {
   if (const auto* cart = dynamic_cast<const stableaa::CartPole*>(&simulation)) {
     const auto [x, x_dot, theta, theta_dot] = cart->state();

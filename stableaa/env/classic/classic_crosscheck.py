@@ -3,12 +3,11 @@
 Usage: classic_crosscheck.py PROGRAM, the program built from classic_crosscheck.cc.
 Exits with 0 if all agree, 1 if anything does not, 77 (skipped) without NumPy and Gymnasium.
 
-Whole episodes, from usual and unusual states, up to Gymnasium's own end of each: the same actions
-have to give the same observations (to 1e-6), rewards, terminations and time limits. No state is
-handed over on the way, though the Acrobot is chaotic: only arithmetic that agrees to the last bit
-stays together for 500 steps. The sines and cosines are those of the C library on one side and of
-NumPy on the other, which has its own on some processors (AVX-512); there, Gymnasium is given those
-of the C library.
+Runs whole episodes, from usual and unusual states, up to Gymnasium's own end of each. The same
+actions must give the same observations (to 1e-6), rewards, terminations and time limits. The states
+are not synchronised along the way, although the Acrobot is chaotic: only arithmetic that agrees to
+the last bit stays together for 500 steps. One side uses the C library's sines and cosines, the other
+NumPy's, which has its own on some processors (AVX-512); there, Gymnasium is given the C library's.
 """
 
 import math
@@ -27,11 +26,11 @@ except ImportError as error:
 
 SEED = 20210109
 STEPS = 10_000  # per environment, at least
-TOLERANCE = 1e-6  # of observations
+TOLERANCE = 1e-6  # for observations
 REWARD_TOLERANCE = 1e-12
-RESETS = 4000  # on either side
-# Of one comparison of start states; there are 12, and their seeds are fixed: they pass or fail
-# alike on every machine.
+RESETS = 4000  # on each side
+# For one comparison of start states. There are 12, with fixed seeds, so they pass or fail alike on
+# every machine.
 FALSE_ALARM = 1e-6
 
 
@@ -40,23 +39,23 @@ def wandering(random, _observation, actions):
 
 
 def balancing(random, observation, _actions):
-    """Keeps the pole up to the time limit from most states."""
+    """Keeps the pole up until the time limit from most states."""
     x, x_dot, theta, theta_dot = observation
     return int(0.1 * x + 0.3 * x_dot + 3 * theta + theta_dot + 0.01 * random.normal() > 0)
 
 
 def rocking(_random, observation, _actions):
-    """Pushes the car the way it goes, which reaches the flag."""
+    """Pushes the car the way it is going, which reaches the flag."""
     return 2 if observation[1] >= 0 else 0
 
 
 def pumping(_random, observation, _actions):
-    """Pushes the second link the way it turns, which swings the acrobot up."""
+    """Pushes the second link the way it is turning, which swings the acrobot up."""
     return 2 if observation[5] >= 0 else 0
 
 
 def turning(random, _observation, _actions):
-    """Torques of all sizes, beyond the limits too."""
+    """Torques of all sizes, including some beyond the limits."""
     return np.array([random.uniform(-3, 3)], dtype=np.float32)
 
 
@@ -69,7 +68,7 @@ class Case:
     name: str
     gymnasium_id: str
     usual: tuple  # bounds of each variable of the start state
-    unusual: tuple  # bounds of any state that can be
+    unusual: tuple  # bounds of any possible state
     policies: tuple[Callable, ...]
 
 
@@ -85,7 +84,7 @@ CASES = (
 
 
 class LibraryTrigonometry:
-    """NumPy, but with the sine and cosine of the C library."""
+    """NumPy, but with the C library's sine and cosine."""
 
     @staticmethod
     def sin(x):
@@ -196,14 +195,14 @@ def spec_mismatches(program, case):
 
 
 class Comparison:
-    """Of trajectories; remembers the largest differences."""
+    """Compares trajectories and remembers the largest differences."""
 
     def __init__(self):
         self.observation = self.reward = 0.0
         self.steps = self.terminated = self.truncated = 0
 
     def mismatch(self, episode, rows):
-        """The first one of an episode as text, or None."""
+        """The first mismatch in an episode as text, or None."""
         expected = [(0.0, False, False, episode.first), *episode.steps]
         for t, (wanted, row) in enumerate(zip(expected, rows)):
             reward, terminated, truncated, observation = wanted
@@ -227,7 +226,7 @@ class Comparison:
 
 def trajectory_mismatches(program, case, comparison):
     played = episodes(case)
-    # Some actions more than the episode has: its end must come by itself.
+    # A few more actions than the episode has: it must end on its own.
     questions = [f"run {case.name} {words(episode.start)} {words(episode.actions + [1.0] * 3)}"
                  for episode in played]
     rows = []

@@ -28,7 +28,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 double Above(double x) { return std::nextafter(x, kInfinity); }
 double Below(double x) { return std::nextafter(x, -kInfinity); }
 
-// Nothing but Reset is random.
+// Only Reset is random.
 RandomStream& Unused() {
   static RandomStream random(0, "unused");
   return random;
@@ -59,7 +59,7 @@ void LoadBytes(Simulation& simulation, std::span<const std::byte> bytes) {
   in.ExpectEnd();
 }
 
-// A step with an action that the random stream chooses.
+// A step with an action drawn from the random stream.
 Simulation::Outcome RandomStep(Simulation& simulation, const EnvironmentSpec& spec,
                                RandomStream& random) {
   if (spec.action.kind == Space::Kind::kDiscrete) {
@@ -76,8 +76,8 @@ void ExpectBadInput(const std::function<void()>& action, const std::string& part
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-// Mean and mean square of `samples` of a uniform distribution, within six standard errors of
-// theirs: a false alarm has a probability of 2e-9 for either. All lie in [low, high].
+// Expects mean and mean square of `samples` from a uniform distribution to be within six standard
+// errors (a false alarm has probability 2e-9 for either), and all samples to lie in [low, high].
 void ExpectUniform(const std::vector<double>& samples, double low, double high) {
   const double n = static_cast<double>(samples.size());
   const double half = (high - low) / 2;
@@ -93,7 +93,7 @@ void ExpectUniform(const std::vector<double>& samples, double low, double high) 
   EXPECT_NEAR(square, 1.0 / 3, 6 * std::sqrt(4 / (45 * n)));
 }
 
-// The variable of the states after many resets.
+// The variable's values after many resets.
 template <typename Problem>
 std::vector<double> Starts(double Problem::State::*variable) {
   RandomStream random(7, "starts");
@@ -199,7 +199,7 @@ MountainCar CarAt(double position, double velocity) {
 }
 
 TEST(MountainCar, KeepsItsEnergyWhenLeftAlone) {
-  // The step is symplectic: v^2 / 2 + .0025 / 3 sin(3x) wavers, but does not drift.
+  // The step is symplectic: v^2 / 2 + .0025 / 3 sin(3x) fluctuates but does not drift.
   const auto energy = [](const MountainCar& car) {
     const auto [x, v] = car.state();
     return v * v / 2 + .0025 / 3 * std::sin(3 * x);
@@ -244,7 +244,7 @@ TEST(MountainCar, CannotClimbAtOnceButByRocking) {
 }
 
 TEST(MountainCar, EndsAtTheFlagUnlessItRollsBack) {
-  // At top speed the clip leaves .07 exactly; the first start from where that reaches .5.
+  // At top speed the clip leaves exactly .07; finds the first start from which that reaches .5.
   double start = .5 - .07;
   while (start + .07 < .5) start = Above(start);
   while (Below(start) + .07 >= .5) start = Below(start);
@@ -400,14 +400,14 @@ TEST(Acrobot, WrapsItsAnglesAndLimitsItsSpeedsFromEveryCorner) {
                                  sign(27) * Acrobot::kMaxSpeed2});
     for (int t = 0; t < 30; ++t) {
       Step(acrobot, (corner + t) % 3);
-      // set_state refuses what is outside.
+      // set_state refuses anything outside the bounds.
       ASSERT_NO_THROW(acrobot.set_state(acrobot.state()));
     }
   }
   Acrobot acrobot = AcrobotAt({3.1, 0, 2, 0});
   Step(acrobot, 1);
   EXPECT_NEAR(acrobot.state().theta1, 3.1 + .4 - 2 * kPi, .2);
-  // theta2' speeds theta1' up beyond its limit.
+  // theta2' drives theta1' beyond its limit.
   acrobot.set_state({0, -1.5, 12.5, 28});
   Step(acrobot, 1);
   EXPECT_EQ(std::abs(acrobot.state().theta2_dot), 9 * kPi);
@@ -439,7 +439,7 @@ Pendulum PendulumAt(double theta, double theta_dot) {
 }
 
 TEST(Pendulum, SwingsWithThePeriodOfARod) {
-  // About the bottom theta'' = -15 theta; for this integrator with step h, the phase per step is
+  // Near the bottom theta'' = -15 theta; for this integrator with step h, the phase per step is
   // arccos(1 - 15 h^2 / 2).
   Pendulum pendulum = PendulumAt(kPi + .001, 0);
   int crossings = 0;
@@ -470,10 +470,10 @@ TEST(Pendulum, RewardsTheStateBeforeTheStep) {
   EXPECT_NEAR(Turn(pendulum, 1).reward, -(.25 + .1 * 4 + .001), 1e-9);
   pendulum.set_state({0, 0, 0});
   EXPECT_EQ(Turn(pendulum, 0).reward, 0);
-  // The worst there is: -16.27.
+  // The worst possible: -16.27.
   pendulum.set_state({kPi, 8, 0});
   EXPECT_NEAR(Turn(pendulum, -2).reward, -(kPi * kPi + 6.4 + .004), 1e-9);
-  // Turns do not count.
+  // Full turns do not count.
   pendulum.set_state({.5 - 6 * kPi, 2, 0});
   EXPECT_NEAR(Turn(pendulum, 1).reward, -(.25 + .1 * 4 + .001), 1e-9);
 }
@@ -696,7 +696,7 @@ TEST(Classic, PicturesShowTheStateOnWhite) {
   Pendulum turned;
   turned.set_state({0, 0, 1});
   EXPECT_NE(draw(PendulumAt(0, 0)), draw(turned));
-  // A picture that is drawn over another is the same.
+  // Drawing over another picture gives the same result.
   Picture used;
   AcrobotAt({1, 2, 0, 0}).Draw(used);
   PendulumAt(1, 0).Draw(used);

@@ -49,7 +49,7 @@ void DrawFlag(Picture& picture) {
   picture.Line(x, foot, x, top, 2, palette::kInk);
 }
 
-// In coordinates of the car: `ahead` along the ground, `up` away from it.
+// In the car's coordinates: `ahead` along the ground, `up` away from it.
 void DrawCar(Picture& picture, double position) {
   const double slope = std::atan(3 * kLift / kScale * std::cos(3 * position));
   const double cosine = std::cos(slope), sine = std::sin(slope);

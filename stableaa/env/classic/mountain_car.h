@@ -1,4 +1,4 @@
-// A car in a valley that is too weak to climb the hill at once (Moore 1990), as Gymnasium's
+// A car in a valley that is too weak to climb the hill in one go (Moore 1990), like Gymnasium's
 // MountainCar-v0.
 //
 // The ground is sin(3x). Each step accelerates the car by a = -1, 0 or 1:
@@ -7,8 +7,8 @@
 //   x <- clip(x + v, -1.2, .6)                           (the new speed moves)
 //   v <- 0 if x = -1.2 and v < 0                         (the wall on the left stops the car)
 //
-// Ends when x >= .5 and v >= 0. Reward -1 for every step, the last one included. Begins at rest
-// with x uniform in [-.6, -.4).
+// An episode ends when x >= .5 and v >= 0. The reward is -1 per step, including the last one. The
+// car starts at rest with x uniform in [-.6, -.4).
 #ifndef STABLEAA_ENV_CLASSIC_MOUNTAIN_CAR_H_
 #define STABLEAA_ENV_CLASSIC_MOUNTAIN_CAR_H_
 
@@ -34,11 +34,11 @@ class MountainCar : public Simulation {
   static constexpr double kStartLow = -.6, kStartHigh = -.4;
 
   const State& state() const { return state_; }
-  // BadInput unless the position is in [-1.2, .6] and the velocity in [-.07, .07].
+  // Throws BadInput unless the position is in [-1.2, .6] and the velocity in [-.07, .07].
   void set_state(const State& state);
 
   void Reset(RandomStream& random) override;
-  // 0: to the left, 1: nothing, 2: to the right.
+  // 0: left, 1: nothing, 2: right.
   Outcome Step(Action action, RandomStream& random) override;
   // Position, velocity.
   void Observe(Observation out) const override;

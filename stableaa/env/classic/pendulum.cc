@@ -28,8 +28,8 @@ std::string WrongIn(const Pendulum::State& state) {
                        {"torque", state.torque, -Pendulum::kMaxTorque, Pendulum::kMaxTorque}});
 }
 
-// An arrow around the axle that begins below it, turns the way the torque does and grows with it:
-// almost half a turn at the limit.
+// An arrow around the axle that begins below it, turns in the direction of the torque and grows
+// with it, to almost half a turn at the limit.
 void DrawTorque(Picture& picture, double axle, double torque) {
   constexpr double kRadius = 38;
   constexpr int kPieces = 12;
@@ -88,7 +88,7 @@ void Pendulum::Draw(Picture& picture) const {
   constexpr double kRod = 88;
   picture.Resize(kSize, kSize);
   picture.Fill(palette::kPaper);
-  picture.Line(kAxle, kAxle - kRod - 16, kAxle, kAxle - kRod - 24, 2, palette::kGreen);  // the aim
+  picture.Line(kAxle, kAxle - kRod - 16, kAxle, kAxle - kRod - 24, 2, palette::kGreen);  // the goal
   picture.Line(kAxle, kAxle, kAxle - kRod * std::sin(state_.theta),
                kAxle - kRod * std::cos(state_.theta), 18, palette::kRed);
   DrawTorque(picture, kAxle, state_.torque);

@@ -1,17 +1,18 @@
-// Swinging up a pendulum with a motor that is too weak to lift it at once, as Gymnasium's
+// Swinging up a pendulum with a motor that is too weak to lift it in one go, like Gymnasium's
 // Pendulum-v1.
 //
-// A rod of length l and mass m turns about one end. theta is its angle, 0: upright, positive:
+// A rod of length l and mass m turns about one end. theta is its angle, 0 when upright and positive
 // counterclockwise; it is not wrapped. A step of dt = .05 s with the torque u, clipped to [-2, 2]:
 //
 //   reward = -(wrap(theta)^2 + .1 theta'^2 + .001 u^2)       (of the state before the step)
 //   theta' <- clip(theta' + (3g/(2l) sin theta + 3/(m l^2) u) dt, -8, 8)
 //   theta  <- theta + theta' dt                              (the new speed moves)
 //
-// with wrap to [-pi, pi). Never ends. Begins with theta uniform in [-pi, pi) and theta' in [-1, 1).
+// where wrap maps to [-pi, pi). Never ends. Starts with theta uniform in [-pi, pi) and theta' in
+// [-1, 1).
 //
-// Gymnasium's actions are floats, and so NumPy computes .001 u^2 and 3/(m l^2) u in float and the
-// rest in double; so does this.
+// Gymnasium's actions are floats, so NumPy computes .001 u^2 and 3/(m l^2) u in float and the rest
+// in double. This code does the same.
 #ifndef STABLEAA_ENV_CLASSIC_PENDULUM_H_
 #define STABLEAA_ENV_CLASSIC_PENDULUM_H_
 
@@ -25,7 +26,7 @@ class Pendulum : public Simulation {
  public:
   struct State {
     double theta = 0, theta_dot = 0;  // rad, rad/s
-    double torque = 0;                // of the last step, for the picture; 0 at the start
+    double torque = 0;                // in the last step, for the picture; 0 at the start
     bool operator==(const State&) const = default;
   };
 
@@ -39,7 +40,7 @@ class Pendulum : public Simulation {
   static constexpr double kStartSpeed = 1;
 
   const State& state() const { return state_; }
-  // BadInput unless theta is finite, theta_dot in [-8, 8] and torque in [-2, 2].
+  // Throws BadInput unless theta is finite, theta_dot in [-8, 8] and torque in [-2, 2].
   void set_state(const State& state);
 
   void Reset(RandomStream& random) override;

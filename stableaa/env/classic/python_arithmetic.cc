@@ -5,7 +5,7 @@
 namespace stableaa {
 namespace {
 
-// Volatile, so that it is not seen through.
+// Volatile, so that the compiler does not see its value.
 const volatile double kTwo = 2;
 const volatile float kTwoFloat = 2;
 

@@ -6,7 +6,7 @@ namespace stableaa {
 
 std::string FirstOutside(std::initializer_list<StateVariable> variables) {
   for (const auto& [name, value, low, high] : variables) {
-    if (value >= low && value <= high) continue;  // false for what is not a number
+    if (value >= low && value <= high) continue;  // false for NaN
     return fmt::format("expected {} in [{}, {}], found {}", name, low, high, value);
   }
   return {};

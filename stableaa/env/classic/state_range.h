@@ -1,4 +1,4 @@
-// What the states of the classic environments have to be: every variable a number within bounds.
+// The constraint on states of the classic environments: every variable is a number within bounds.
 #ifndef STABLEAA_ENV_CLASSIC_STATE_RANGE_H_
 #define STABLEAA_ENV_CLASSIC_STATE_RANGE_H_
 
@@ -14,7 +14,8 @@ struct StateVariable {
   double low, high;  // both included
 };
 
-// "expected x in [-1, 1], found nan" for the first variable that is not; empty if all are.
+// "expected x in [-1, 1], found nan" for the first variable outside its bounds; empty if there is
+// none.
 std::string FirstOutside(std::initializer_list<StateVariable> variables);
 
 }  // namespace stableaa

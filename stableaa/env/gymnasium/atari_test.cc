@@ -30,7 +30,8 @@ EnvironmentOptions WithProtocol(EnvironmentOptions::Protocol protocol, int num_e
 
 using Protocol = EnvironmentOptions::Protocol;
 
-// Both environments do the same for `steps` random steps; returns how many episodes ended.
+// Expects both environments to do the same for `steps` random steps; returns how many episodes
+// ended.
 int ExpectSame(Environment& a, Environment& b, int steps, std::uint64_t seed) {
   FixedPolicy policy("random", a.spec(), seed);
   int ended = 0;
@@ -52,7 +53,7 @@ TEST_F(FullAtari, TheSameSeedGivesTheSameGames) {
     const auto a = Make("atari/Breakout", WithProtocol(protocol));
     const auto b = Make("atari/breakout", WithProtocol(protocol, 1));
     a->Reset(4);
-    b->Reset(9);  // another history
+    b->Reset(9);  // a different history
     ExpectSame(*a, *a, 1, 1);
     b->Step({.indices = Same(*b, 1)});
     a->Reset(4);
@@ -68,7 +69,7 @@ TEST_F(FullAtari, GamesAreRebuiltFromTheirSeedsAndActions) {
     Protocol protocol;
     int num_envs, before, after;
   };
-  // In Breakout games of several lives go on; in Pong one game is long.
+  // Breakout has games of several lives; Pong has one long game.
   for (const Case& c : {Case{"atari/breakout", Protocol::kNature, 2, 130, 300},
                         Case{"atari/breakout", Protocol::kAuthors, 2, 130, 200},
                         Case{"atari/pong", Protocol::kMachado, 2, 400, 100},
@@ -100,8 +101,8 @@ TEST_F(FullAtari, ProtocolsAreWhatTheirNamesSay) {
     EXPECT_EQ((*env)->spec().observation, Space::Bytes({4, 84, 84}));
     EXPECT_EQ((*env)->spec().max_episode_steps, 27000);
   }
-  // Standing still, a life lasts so long. Authors: each life begins with fire, so that lives follow
-  // each other with nothing done. Nature: the next ball waits for the player to fire.
+  // Counts lives lost while standing still. Authors: each life begins with fire, so lives pass
+  // without the player doing anything. Nature: the next ball waits for the player to fire.
   authors->Reset(2);
   int lost = 0;
   for (int k = 0; k < 200; ++k) {
@@ -116,7 +117,7 @@ TEST_F(FullAtari, ProtocolsAreWhatTheirNamesSay) {
     lost += nature->terminated()[0];
   }
   EXPECT_EQ(lost, 1);
-  // Machado: the game is not begun by anyone.
+  // Machado: nobody starts the game.
   machado->Reset(2);
   for (int k = 0; k < 200; ++k) {
     machado->Step({.indices = Same(*machado, 0)});
@@ -124,7 +125,7 @@ TEST_F(FullAtari, ProtocolsAreWhatTheirNamesSay) {
   }
 }
 
-// Episodes and games that end in so many steps of random play.
+// Counts the episodes and games that end within a number of random steps.
 struct Ends {
   int episodes = 0, games = 0;
 };
@@ -169,7 +170,7 @@ TEST_F(FullAtari, ModeAndDifficultyAreOfTheGameAndTheRestOfTheProtocol) {
   for (const auto* env : {&usual, &hard, &same}) (*env)->Reset(2);
   EXPECT_EQ(Shown(*same, 0), Shown(*usual, 0));
   ExpectSame(*usual, *same, 40, 3);
-  // The opponent's bat is what the difficulty changes; it shows once the game has begun.
+  // The difficulty changes the opponent's bat, which shows once the game has begun.
   for (int k = 0; k < 40; ++k) hard->Step({.indices = Same(*hard, 0)});
   usual->Reset(2);
   for (int k = 0; k < 40; ++k) usual->Step({.indices = Same(*usual, 0)});
@@ -188,7 +189,7 @@ TEST_F(FullAtari, ModeAndDifficultyAreOfTheGameAndTheRestOfTheProtocol) {
 
 TEST_F(FullAtari, ACutEndsTheGameWithAllItsLives) {
   EnvironmentOptions options = WithProtocol(Protocol::kNature);
-  options.max_episode_steps = 10;  // no ball is lost that fast
+  options.max_episode_steps = 10;  // too few to lose a ball
   const auto env = Make("atari/breakout", options);
   EXPECT_EQ(CountEnds(*env, 35, 1).games, 3);
 }
@@ -208,7 +209,7 @@ TEST_F(FullAtari, EveryGameOfThePaperStarts) {
 
 using BenchAtari = Bridge;
 
-// The best of a few tries: other work on the machine disturbs two processes more than one.
+// The best of a few tries, since other work on the machine disturbs two processes more than one.
 TEST_F(BenchAtari, TheBridgeKeepsNineTenthsOfTheSpeed) {
   const auto env = Make("atari/pong", WithProtocol(Protocol::kMachado, 8));
   double best = 0;

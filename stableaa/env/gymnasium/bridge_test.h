@@ -1,5 +1,5 @@
-// What the tests of the bridge have in common: real workers, with Gymnasium and ale-py in the
-// Python that scripts/atari makes.
+// Shared by the tests of the bridge: real workers, with Gymnasium and ale-py in the Python that
+// scripts/atari makes.
 #ifndef STABLEAA_ENV_GYMNASIUM_BRIDGE_TEST_H_
 #define STABLEAA_ENV_GYMNASIUM_BRIDGE_TEST_H_
 
@@ -48,7 +48,7 @@ class Bridge : public ::testing::Test {
   }
 };
 
-// What `work` throws is an Error of that kind, in one line with all of the words.
+// Expects `work` to throw an Error of that kind, in one line that has all of the words.
 inline void ExpectError(Error::Kind kind, const std::vector<std::string>& words,
                         const std::function<void()>& work) {
   const std::string message = MessageOf(work, kind);
@@ -70,7 +70,7 @@ inline std::vector<std::int32_t> Same(const Environment& environment, std::int32
   return std::vector<std::int32_t>(static_cast<std::size_t>(environment.num_envs()), action);
 }
 
-// All that a step shows, of environment i, as one comparable row.
+// Everything a step shows of environment i, as one comparable row.
 inline std::vector<double> Shown(const Environment& environment, int i) {
   const std::size_t row = environment.spec().observation.size();
   const auto begin = static_cast<std::size_t>(i) * row;

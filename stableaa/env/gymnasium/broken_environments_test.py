@@ -1,3 +1,3 @@
-"""Cannot be imported, for the tests of the bridge."""
+"""A module that cannot be imported, for the tests of the bridge."""
 
 import no_such_package  # noqa: F401

@@ -1,5 +1,5 @@
-"""Environments that do what environments should not, for the tests of the bridge; made as gymnasium.make
-makes them, by the ids "faulty_environments_test:Raises-v0"."""
+"""Environments that misbehave, for the tests of the bridge; made by gymnasium.make, with ids such as
+"faulty_environments_test:Raises-v0"."""
 
 import os
 import signal
@@ -96,7 +96,7 @@ class RaisesInClose(Counter):
 
 
 class OldApi(Counter):
-    """Of Gym, before Gymnasium."""
+    """Uses the API of Gym, Gymnasium's predecessor."""
 
     def step(self, action):
         return self.look(), 0.0, False, {}
@@ -121,7 +121,7 @@ class Talks(Counter):
 
 
 class NotFinite(Counter):
-    """From the second step on in `where`; `value` as text, since JSON has no such numbers."""
+    """Shows `value` in `where`: a reset, or the second step. It is text, since JSON has no such numbers."""
 
     def __init__(self, where, value="nan", render_mode=None):
         super().__init__(render_mode)
@@ -154,7 +154,7 @@ class Hangs(Counter):
 
 
 class HangsApart(Counter):
-    """In another process group, where a signal to its own does not reach it."""
+    """Hangs in another process group, where a signal to its own does not reach it."""
 
     def step(self, action):
         os.setpgid(0, os.getppid() if os.getpgid(os.getppid()) == os.getppid() else os.getpgid(os.getppid()))
@@ -162,7 +162,7 @@ class HangsApart(Counter):
 
 
 class Forks(Counter):
-    """The copy goes on as if it were the worker."""
+    """The copy continues as if it were the worker."""
 
     def step(self, action):
         if self.steps == 3:

@@ -72,7 +72,7 @@ std::string WhereRaised(const Json& answer) {
   throw NotUnderstood(options, answer.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-// An answer to what the worker was told to make, or a problem; whatever it is, an object.
+// The worker's answer about what it was told to make, or its problem; either way an object.
 Json ParseAnswer(const GymnasiumOptions& options, const std::string& line) {
   Json answer = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (answer.is_object()) return answer;
@@ -151,7 +151,7 @@ Json WhatToMake(const GymnasiumOptions& options, int count) {
             {"authors", protocol.authors}}}};
 }
 
-// Where the shared arrays lie, one after the other.
+// Positions of the shared arrays, one after another.
 struct Layout {
   std::map<std::string, std::size_t> offsets;
   std::size_t size = 0;
@@ -303,7 +303,8 @@ GymnasiumEnvironment::~GymnasiumEnvironment() {
   }
 }
 
-// Not those in the middle of a step: nobody waits for it any more. Atari's have nothing to close.
+// Skips workers in the middle of a step, which nobody waits for any more. Atari has nothing to
+// close.
 void GymnasiumEnvironment::CloseAll() {
   if (awaiting_ || options_.family == "atari") return;
   std::erase_if(parts_, [](const Part& part) { return part.worker->has_failed(); });
@@ -312,7 +313,7 @@ void GymnasiumEnvironment::CloseAll() {
   AwaitAnswers();
 }
 
-// What went wrong with a worker's command, as JSON; empty if it was carried out.
+// What went wrong with a worker's command, as JSON; empty if nothing did.
 std::optional<std::string> GymnasiumEnvironment::ProblemOf(WorkerProcess& worker) {
   if (worker.ReceiveByte() == 'k') return std::nullopt;
   return worker.ReceiveLine();
@@ -325,7 +326,7 @@ void GymnasiumEnvironment::Command(char command) {
 
 void GymnasiumEnvironment::AwaitAnswers() {
   std::optional<std::string> problem;
-  // All of them, so that none is left over for the next command.
+  // Reads all answers, so that none is left over for the next command.
   for (const Part& part : parts_) {
     if (auto found = ProblemOf(*part.worker)) problem = std::move(found);
   }
@@ -333,14 +334,14 @@ void GymnasiumEnvironment::AwaitAnswers() {
   if (problem) ThrowProblem(options_, ParseAnswer(options_, *problem));
 }
 
-// Drops the answer to a step that nobody wants any more; only a worker that fails is an error.
+// Drops the answers to a step that nobody wants any more; it is an error only if a worker fails.
 void GymnasiumEnvironment::ForgetAnswers() {
   if (!awaiting_) return;
   for (const Part& part : parts_) ProblemOf(*part.worker);
   awaiting_ = false;
 }
 
-// Seeds of 31 bits, which every environment takes.
+// Seeds have 31 bits, which every environment accepts.
 void GymnasiumEnvironment::DrawSeed(std::size_t i) {
   next_seeds_[i] = static_cast<std::int64_t>(slots_[i].seeds() >> 33);
 }
@@ -390,7 +391,7 @@ void GymnasiumEnvironment::DoRecv() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     RequireFiniteStep(i);
     Game& game = slots_[i].game;
-    if (term_[i] != 0) trunc_[i] = 0;  // what is over need not be cut
+    if (term_[i] != 0) trunc_[i] = 0;  // an episode that is over need not be cut
     ++game.steps_in_episode;
     if (term_[i] == 0 && trunc_[i] == 0) continue;
     if (new_game_[i] != 0) game = {};
@@ -401,8 +402,8 @@ void GymnasiumEnvironment::DoRecv() {
   CopyPictures();
 }
 
-// A NaN would be taken for a fault of the learner. Checked before the game is brought up to the
-// step that was made.
+// A NaN would be mistaken for a fault in the learner. Checked before the game is updated with this
+// step.
 void GymnasiumEnvironment::RequireFiniteStep(std::size_t i) const {
   const Game& game = slots_[i].game;
   const std::int64_t step = game.steps_in_episode + 1, seed = game.seeds.back();
@@ -415,7 +416,7 @@ void GymnasiumEnvironment::RequireFiniteStep(std::size_t i) const {
   if (has_ended) RequireFinite(floats_, i, 0, next_seeds_[i]);
 }
 
-// `step` of the episode with `seed`; 0: when it begins.
+// `step` of the episode with `seed`; 0: at its beginning.
 void GymnasiumEnvironment::RequireFinite(std::span<const float> observations, std::size_t i,
                                          std::int64_t step, std::int64_t seed) const {
   if (observations.empty()) return;  // bytes
@@ -429,7 +430,7 @@ void GymnasiumEnvironment::RequireFinite(std::span<const float> observations, st
                   step == 0 ? "at the beginning" : fmt::format("after step {}", step), seed));
 }
 
-// After Reset and Load the workers have left marks too, of games that began and none that ended.
+// Workers also set these marks after Reset and Load, for games that begin when none has ended.
 bool GymnasiumEnvironment::game_ended(int i) const {
   return ended(i) && new_game_[static_cast<std::size_t>(i)] != 0;
 }
@@ -457,9 +458,9 @@ std::uint64_t GymnasiumEnvironment::ObservationHash(std::size_t i) const {
   return hash;
 }
 
-// Text id, Text protocol, U64 environments, U64 seed; then of each one the stream of seeds, I64 the
-// seed that comes next, I64 steps in the episode, U64 and I64s the seeds of the game, U64 and I64s
-// or F64s its actions, U64 the hash of its observation.
+// Text id, Text protocol, U64 environments, U64 seed; then for each the stream of seeds, I64 the
+// next seed, I64 steps in the episode, U64 and I64s the seeds of the game, U64 and I64s or F64s its
+// actions, U64 the hash of its observation.
 void GymnasiumEnvironment::Save(ByteWriter& out) const {
   if (!is_ready()) throw std::logic_error("Environment::Save before Reset");
   out.Text(spec().id);
@@ -492,7 +493,7 @@ void GymnasiumEnvironment::Load(ByteReader& in) {
   expect("environments", std::to_string(num_envs()), std::to_string(in.U64()));
   const std::uint64_t seed = in.U64();
 
-  // Every count is checked against what is left, so that nothing absurd is reserved.
+  // Checks every count against what is left, so that nothing absurd is reserved.
   const auto count_of = [&in](std::string_view what) {
     const std::uint64_t count = in.U64();
     if (count > in.remaining() / sizeof(std::uint64_t)) {
@@ -559,13 +560,13 @@ void GymnasiumEnvironment::ReadAction(ByteReader& in, Game& game) const {
   }
 }
 
-// Some finite action.
+// Any finite action.
 float GymnasiumEnvironment::AnyValue(std::size_t element) const {
   return std::clamp(0.0F, spec().action.LowOf(element), spec().action.HighOf(element));
 }
 
-// All environments of a worker step together, so each starts late enough to end with the longest;
-// what they do before does not matter.
+// All environments of a worker step together, so each starts late enough to finish with the
+// longest; what they do before that does not matter.
 void GymnasiumEnvironment::Replay(const std::vector<SavedSlot>& saved) {
   const std::size_t size = spec().action.size();
   const auto length = [&](std::size_t i) {
@@ -585,7 +586,7 @@ void GymnasiumEnvironment::Replay(const std::vector<SavedSlot>& saved) {
   };
 
   for (std::size_t tick = 0; tick <= longest; ++tick) {
-    bool any = tick == 0;  // all begin some game, since a game must have begun before a step
+    bool any = tick == 0;  // all begin some game, since steps need one
     for (std::size_t i = 0; i < saved.size(); ++i) {
       const bool begins = tick + length(i) == longest;
       mask_[i] = anew_[i] = begins || tick == 0 ? 1 : 0;

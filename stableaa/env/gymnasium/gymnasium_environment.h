@@ -1,15 +1,15 @@
-// Environments that live in Python: any of Gymnasium's, and Atari on ale-py, in worker processes.
+// Environments that live in Python worker processes: any of Gymnasium's, and Atari on ale-py.
 //
-// Observations, actions and all else that a step moves lie in memory that is shared with the
-// workers; a step costs one byte to each worker and one back. Between Send and Recv the workers are
+// Observations, actions and everything else that a step moves are in memory shared with the
+// workers; a step costs one byte to each worker and one back. Between Send and Recv the workers run
 // on their own.
 //
-// What an environment does wrong is an Error that names it: an exception with where it was raised,
-// an observation or a reward that is not finite with step and seed of the episode.
+// If an environment does something wrong, an Error names it: an exception, with where it was
+// raised; or an observation or reward that is not finite, with the episode's step and seed.
 //
-// State cannot be taken out of these environments. But they are deterministic: every episode begins
-// with a seed of its own, drawn from the seed of Reset, and Save writes the seeds and the actions
-// of the present game. Load plays them again, and compares where that led to.
+// State cannot be extracted from these environments. But they are deterministic: every episode
+// begins with its own seed, drawn from the seed given to Reset, and Save writes the seeds and
+// actions of the present game. Load replays them and checks that the result is the same.
 #ifndef STABLEAA_ENV_GYMNASIUM_GYMNASIUM_ENVIRONMENT_H_
 #define STABLEAA_ENV_GYMNASIUM_GYMNASIUM_ENVIRONMENT_H_
 
@@ -26,16 +26,16 @@
 
 namespace stableaa {
 
-// How a game of Atari is played. All: frame skip 4, the larger of the last two frames, grey, 84x84,
-// the last 4 stacked, at most 108,000 frames (27,000 steps) per game; rewards as the game gives
-// them.
+// How an Atari game is played. All protocols use frame skip 4, the maximum of the last two frames,
+// grey, 84x84, the last 4 stacked, at most 108,000 frames (27,000 steps) per game, and the game's
+// own rewards.
 struct AtariProtocol {
   std::string name;
-  double sticky = 0;         // in each frame, the probability that the action before is repeated
-  bool lives_end = false;    // losing a life ends the episode; the next one goes on with the game
-  int no_ops = 0;            // a game begins with so many frames of doing nothing, or fewer
+  double sticky = 0;         // in each frame, the probability of repeating the previous action
+  bool lives_end = false;    // losing a life ends the episode; the next one continues the game
+  int no_ops = 0;            // a game begins with up to this many frames of doing nothing
   bool fire = false;         // and with fire, where the game has it
-  bool all_actions = false;  // all 18 instead of those that do something in the game
+  bool all_actions = false;  // all 18 instead of only those that have an effect in the game
   // As in the paper's code: each life (not only each game) begins with no-ops, fire and the action
   // after it; frames are shrunk to 84x110 (bilinear) and cropped to rows 18 to 101.
   bool authors = false;
@@ -54,31 +54,32 @@ struct GymnasiumOptions {
   int workers = 1;  // processes; never more than environments
   std::string python = "python3";
   double timeout_seconds = 60;
-  std::int64_t max_episode_steps = 0;  // cut earlier than the environment does; 0: do not
+  std::int64_t max_episode_steps = 0;  // cuts episodes earlier than the environment does; 0: do not
   bool render = false;
 };
 
 class GymnasiumEnvironment : public Environment {
  public:
-  // Starts the workers and waits until all are ready. BadInput: no such environment, spaces that
-  // are not supported, arguments that the constructor refuses, pictures of what cannot be drawn.
-  // WorkFailed: Python or a package is missing (and how to get it), or a worker failed.
+  // Starts the workers and waits until all are ready. Throws BadInput if there is no such
+  // environment, its spaces are not supported, the constructor refuses its arguments, or it cannot
+  // draw pictures; WorkFailed if Python or a package is missing (and how to get it), or a worker
+  // failed.
   static std::unique_ptr<GymnasiumEnvironment> Make(const GymnasiumOptions& options);
-  // Closes the environments of workers that are idle, and ends all workers. What goes wrong is a
-  // warning.
+  // Closes the environments of idle workers and ends all workers. Problems are only logged as
+  // warnings.
   ~GymnasiumEnvironment() override;
 
   bool game_ended(int i) const override;
   void Save(ByteWriter& out) const override;
   void Load(ByteReader& in) override;
 
-  // Seconds that the first worker takes for `steps` steps of its environments, with random actions
-  // (those of the last Send if they are not discrete), driven by a loop in Python alone. The games
-  // are somewhere else afterwards: Reset.
+  // Seconds that the first worker takes for `steps` steps of its environments, driven by a loop in
+  // Python alone, with random actions (those of the last Send if they are not discrete). This
+  // changes the games' states: call Reset afterwards.
   double MeasureInPython(std::int64_t steps);
   int envs_of_first_worker() const { return parts_.front().count; }
 
-  // From now on; GymnasiumOptions::timeout_seconds holds for the start, which takes long.
+  // Applies from now on; GymnasiumOptions::timeout_seconds covers the start, which takes long.
   void set_timeout_seconds(double seconds);
 
   // For tests that kill them.
@@ -89,7 +90,7 @@ class GymnasiumEnvironment : public Environment {
     std::unique_ptr<WorkerProcess> worker;
     int begin = 0, count = 0;  // its environments
   };
-  // The present game of one environment: what is needed to play it again.
+  // The present game of one environment, as needed to play it again.
   struct Game {
     std::vector<std::int64_t> seeds;  // of its episodes; lives may be episodes
     std::vector<std::int32_t> indices;
@@ -97,7 +98,7 @@ class GymnasiumEnvironment : public Environment {
     std::int64_t steps_in_episode = 0;
   };
   struct Slot {
-    RandomStream seeds;  // of the episodes
+    RandomStream seeds;  // for the episodes
     Game game = {};
   };
   struct SavedSlot {

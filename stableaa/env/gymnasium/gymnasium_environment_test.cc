@@ -73,7 +73,7 @@ TEST_F(Bridge, LimitsTruncate) {
       EXPECT_EQ(env->final_observations().floats[2], static_cast<float>(expected));
     }
   }
-  // Where both come together it is a termination.
+  // If both happen at once, it is a termination.
   const auto env = Faulty("Counter", {.max_episode_steps = 1});
   env->Reset(1);
   env->Step({.indices = Same(*env, 2)});
@@ -98,7 +98,7 @@ TEST_F(Bridge, AnEnvironmentDoesNotDependOnItsNeighboursOrWorkers) {
   }
   std::set<float> seeds;
   for (std::size_t i = 0; i < 5; ++i) seeds.insert(batch->observations().floats[4 * i + 1]);
-  EXPECT_GE(seeds.size(), 4U);  // 16 bits of 5 seeds: a pair is alike with probability 2e-4
+  EXPECT_GE(seeds.size(), 4U);  // 16 bits of 5 seeds: two are equal with probability 2e-4
 }
 
 TEST_F(Bridge, WorksOnBetweenSendAndRecv) {
@@ -109,7 +109,7 @@ TEST_F(Bridge, WorksOnBetweenSendAndRecv) {
   env->Recv();
   EXPECT_EQ(env->observations().floats[2], 1);
   env->Send({.indices = Same(*env, 1)});
-  env->Reset(1);  // what was sent is forgotten
+  env->Reset(1);  // forgets what was sent
   EXPECT_EQ(env->observations().floats[2], 0);
   const auto raises = Faulty("Raises");
   raises->Reset(1);
@@ -201,14 +201,14 @@ TEST_F(Bridge, KwargsThatAConstructorRefusesAreBadInput) {
               [&] { make(R"({"start": 1, "render_mode": "human"})"); });
   ExpectError(kBad, {"env.kwargs", "9x9"},
               [] { Make("gymnasium/FrozenLake-v1", {.kwargs = R"({"map_name": "9x9"})"}); });
-  // Without any, what is missing is not their fault.
+  // Without any arguments, the missing one is not their fault.
   ExpectError(kFailed, {"missing 1 required positional argument: 'start'"}, [&] { make("{}"); });
 }
 
 TEST_F(Bridge, OnlyAModuleOfOnesOwnIsLookedForInTheCurrentFolder) {
   const TemporaryFolder folder;
   const auto marker = folder / "imported";
-  // A package that an environment of Gymnasium's needs, and that is not installed.
+  // A package that one of Gymnasium's environments needs and that is not installed.
   std::ofstream(folder / "Box2D.py") << "open('imported', 'w')\n";
   std::ofstream(folder / "mine.py")
       << "import gymnasium\nfrom gymnasium.envs.classic_control import CartPoleEnv\n"
@@ -248,7 +248,7 @@ TEST_F(Bridge, BenchmarkComparesWithPythonAlone) {
   const EnvironmentTiming timing = MeasureEnvironment(*env, .3);
   ASSERT_TRUE(timing.ratio);
   EXPECT_GT(*timing.python_steps_per_second, 0);
-  // The median of quotients measured in turns, which no other work on the machine makes large.
+  // The median of ratios measured alternately; other work on the machine does not inflate it.
   EXPECT_GT(*timing.ratio, 0);
   EXPECT_LT(*timing.ratio, 2);
 }

@@ -1,4 +1,4 @@
-// The bridge: states are saved as seeds and actions, and rebuilt by playing again.
+// The bridge: states are saved as seeds and actions, and rebuilt by replaying them.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using bridge_test::Same;
 using bridge_test::Shown;
 
 TEST_F(Bridge, GamesOfDifferentLengthsAreRebuiltTogether) {
-  // The shorter game of the second waits, with actions that must be finite although the space is
+  // The second one's shorter game waits, with actions that must be finite although the space is
   // not.
   const auto env = Faulty("ContinuousAction", {.num_envs = 2, .max_episode_steps = 5});
   env->Reset(1);
@@ -92,8 +92,7 @@ TEST_F(Bridge, StatesOfOthersAndDamagedOnesAreRefused) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     ExpectError(kBad, {"state"}, [&] { load(*env, std::span(whole).first(size)); });
   }
-  // A flipped bit: refused at once, found out by playing, or (a seed that is not used yet)
-  // harmless.
+  // A flipped bit is refused at once, discovered by playing, or (in a seed not used yet) harmless.
   RandomStream random(3, "test");
   int refused = 0;
   for (int k = 0; k < 60; ++k) {
@@ -116,7 +115,7 @@ TEST_F(Bridge, NumbersOfAGameThatCannotBeAreRefusedBeforeItIsPlayed) {
   for (int k = 0; k < 3; ++k) env->Step({.indices = Same(*env, 1)});
   ByteWriter out;
   env->Save(out);
-  // From the end: the hash, three actions and their number, one seed and their number, steps.
+  // From the end: the hash, three actions and their count, one seed and the seeds' count, steps.
   const auto with = [&](std::size_t from_end, std::int64_t value) {
     std::vector<std::byte> changed(out.bytes().begin(), out.bytes().end());
     for (std::size_t i = 0; i < 8; ++i) {

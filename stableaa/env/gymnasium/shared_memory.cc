@@ -19,7 +19,7 @@ SharedMemory::~SharedMemory() {
 }
 
 void SharedMemory::Allocate(std::size_t size) {
-  // Reserved at once: memory that is missing later would be a crash (SIGBUS), not an error.
+  // Reserve it now: running out of memory later would be a crash (SIGBUS), not an error.
   if (const int problem = ::posix_fallocate(descriptor_.get(), 0, static_cast<off_t>(size));
       problem != 0) {
     throw SystemError("cannot reserve shared memory", problem);

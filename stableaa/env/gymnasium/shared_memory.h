@@ -9,8 +9,8 @@
 
 namespace stableaa {
 
-// Without a name in the file system: it is gone when the last process that has it is, in whatever
-// way that ends.
+// It has no name in the file system, so it is gone with the last process that has it, however that
+// ends.
 class SharedMemory {
  public:
   SharedMemory();
@@ -18,14 +18,14 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  // Once: makes room for `size` bytes, all zero, at an address that is a multiple of the page size.
+  // Call once: allocates `size` bytes, all zero, at an address that is a multiple of the page size.
   void Allocate(std::size_t size);
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
   int descriptor() const { return descriptor_.get(); }
 
-  // `count` elements at a place that is aligned for them.
+  // `count` elements at a suitably aligned place.
   template <typename T>
   std::span<T> At(std::size_t offset, std::size_t count) const {
     return {reinterpret_cast<T*>(data_ + offset), count};

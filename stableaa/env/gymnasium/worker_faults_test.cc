@@ -28,7 +28,7 @@ using bridge_test::kBad;
 using bridge_test::kFailed;
 using bridge_test::Same;
 
-// Sooner than env.timeout_seconds, 60, would make it: a busy machine takes its time.
+// Below the default env.timeout_seconds of 60, but generous, for busy machines.
 constexpr double kBeforeTheTimeout = 50;
 
 TEST_F(Bridge, ErrorsOfAnEnvironmentAreToldInOneLine) {
@@ -39,7 +39,7 @@ TEST_F(Bridge, ErrorsOfAnEnvironmentAreToldInOneLine) {
   ExpectError(kFailed, {"Raises-v0", "ValueError: the third step is one too many"},
               [&] { env->Step({.indices = Same(*env, 0)}); });
   EXPECT_THROW(env->Step({.indices = Same(*env, 0)}), std::logic_error);
-  env->Reset(2);  // the worker lives on
+  env->Reset(2);  // the worker is still alive
   env->Step({.indices = Same(*env, 0)});
   const auto reset = Faulty("RaisesInReset");
   ExpectError(kFailed, {"no beginning"}, [&] { reset->Reset(1); });
@@ -59,7 +59,7 @@ TEST_F(Bridge, ErrorsOfAnEnvironmentTellWhereTheyWereRaised) {
   for (int k = 0; k < 2; ++k) env->Step({.indices = Same(*env, 0)});
   ExpectError(kFailed, {"too many; raised at /", file, " in step"},
               [&] { env->Step({.indices = Same(*env, 0)}); });
-  // The innermost call first; a sign that a terminal would obey is escaped.
+  // Innermost call first; characters that a terminal would obey are escaped.
   ExpectError(kFailed,
               {"ValueError: no making\\u001B[31m; raised at /", " in prepare, called at /", file,
                " in __init__"},
@@ -74,12 +74,12 @@ TEST_F(Bridge, ErrorsOfAnEnvironmentTellWhereTheyWereRaised) {
   grows->Reset(1);
   ExpectError(kFailed, {"a picture of shape (7, 8, 3) after ones of shape (6, 8, 3)"},
               [&] { grows->Step({.indices = Same(*grows, 0)}); });
-  // What it returns is of no use to Gymnasium's wrapper, which is where it shows.
+  // Gymnasium's wrapper cannot use what it returns, so the error appears there.
   const auto old = Faulty("OldApi");
   old->Reset(1);
   ExpectError(kFailed, {"expected 5, got 4", "gymnasium/wrappers/", " in step"},
               [&] { old->Step({.indices = Same(*old, 0)}); });
-  // For a module that cannot be imported, the line of the module.
+  // If a module cannot be imported, the error names the module's line.
   ExpectError(kFailed, {"No module named", "broken_environments_test.py:"},
               [] { Make("gymnasium/broken_environments_test:Any-v0"); });
 }
@@ -100,7 +100,7 @@ TEST_F(Bridge, AnEnvironmentThatHangsWhileItIsClosedIsAWarning) {
   Faulty("HangsInClose")->Reset(1);
   const std::string told = ::testing::internal::GetCapturedStderr();
   EXPECT_TRUE(told.starts_with("stableaa: warning: when it was closed: ")) << told;
-  // Sooner than env.timeout_seconds, 60, which it does not name.
+  // Sooner than the default env.timeout_seconds of 60, which it does not mention.
   EXPECT_NE(told.find("has not answered for 10 s; it was killed"), std::string::npos) << told;
 }
 
@@ -120,7 +120,7 @@ TEST_F(Bridge, WhatIsNotFiniteIsTheEnvironmentsFault) {
   step(*reward, 1);
   ExpectError(kFailed, {"NotFinite-v0: its reward is nan in step 2 of the episode with seed "},
               [&] { step(*reward, 1); });
-  reward->Reset(1);  // goes on
+  reward->Reset(1);  // still works
   const auto seen = with("observation", "-inf");
   seen->Reset(1);
   step(*seen, 1);
@@ -143,7 +143,7 @@ TEST_F(Bridge, APythonThatIsMissingOrLacksPackagesSaysWhatToDo) {
               [] { MakeEnvironment("atari/pong", {.python = "no-such-python-in-path"}); });
   ExpectError(kFailed, {"env.python"},
               [] { MakeEnvironment("atari/pong", {.python = "/etc/passwd"}); });
-  // The system's own Python, which has no ale-py (nor numpy).
+  // The system's Python, which has neither ale-py nor numpy.
   ExpectError(kFailed, {"scripts/atari", "pip install gymnasium ale-py"},
               [] { MakeEnvironment("atari/pong", {.python = "/usr/bin/python3"}); });
   // A program that is not Python.
@@ -181,14 +181,14 @@ TEST_F(Bridge, AWorkerThatHangsIsKilledAfterTheTimeout) {
     env->Reset(1);
     dynamic_cast<GymnasiumEnvironment&>(*env).set_timeout_seconds(.5);
     const pid_t pid = FirstWorker(*env);
-    if (name == "Stopped") ::kill(pid, SIGSTOP);  // as by a debugger
+    if (name == "Stopped") ::kill(pid, SIGSTOP);  // as a debugger would
     const Stopwatch stopwatch;
     ExpectError(kFailed, {"has not answered for 0.5 s", "env.timeout_seconds"},
                 [&] { env->Step({.indices = Same(*env, 0)}); });
     EXPECT_LT(stopwatch.Seconds(), kBeforeTheTimeout);
     EXPECT_FALSE(IsAlive(pid));
   }
-  // One that is in the middle of something ends with its environment.
+  // A worker in the middle of something ends together with its environment.
   const auto env = Faulty("Hangs");
   env->Reset(1);
   env->Send({.indices = Same(*env, 0)});
@@ -281,7 +281,7 @@ TEST_F(Bridge, WhatAnEnvironmentPrintsIsLoggedAndNeverOnStdout) {
 TEST_F(Bridge, WhatNeverAnswersIsQuotedButNotLogged) {
   ::testing::internal::CaptureStderr();
   // It repeats its argument, /dev/fd/5, and may be killed in the middle of a line; on a busy
-  // machine it needs longer to begin.
+  // machine it takes longer to start.
   std::string message;
   for (const double timeout : {.5, 5., 50.}) {
     message = MessageOf(

@@ -24,16 +24,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The child's numbers for what it inherits; python/stableaa_worker.py knows them.
+// The descriptor numbers that the child inherits; python/stableaa_worker.py knows them.
 constexpr int kControl = 3, kMemory = 4, kScript = 5;
 
-constexpr std::size_t kMaxLine = std::size_t{1} << 26;  // bounds of a large box, in text
+constexpr std::size_t kMaxLine = std::size_t{1} << 26;  // holds the bounds of a large box as text
 constexpr std::size_t kKeptWords = 4096;
-constexpr std::size_t kMaxUnlogged = std::size_t{1} << 16;  // before the first answer, or of a line
+constexpr std::size_t kMaxUnlogged = std::size_t{1} << 16;  // before the first answer, or in a line
 constexpr std::size_t kMaxLoggedLine = 2000;
-constexpr int kMaxWordReads = 256;  // at once; a child that never stops must not keep us
+constexpr int kMaxWordReads = 256;  // at once; a child that never stops must not block us
 
-// For poll(), rounded up so that it does not return a moment too early.
+// For poll(), rounded up so that it does not return slightly early.
 int MillisecondsUntil(Clock::time_point limit) {
   const std::chrono::duration<double, std::milli> left = limit - Clock::now();
   return static_cast<int>(std::clamp(std::ceil(left.count()), 0.0, 1e9));
@@ -44,7 +44,7 @@ Clock::time_point After(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// Drops the colours meant for a terminal, ESC [ numbers m, which would only be escaped.
+// Drops terminal colours, ESC [ numbers m, which would otherwise only be escaped.
 std::string WithoutColours(std::string_view text) {
   constexpr std::string_view kNumbers = "0123456789;";
   std::string plain;
@@ -76,10 +76,10 @@ void WorkerProcess::Start() {
   control_ = Descriptor(ends[0]);
   const Descriptor its_control(ends[1]);
   Pipe words = MakePipe();
-  // Not a file of the file system, so that an installed library needs none.
+  // Kept out of the file system, so an installed library needs no such file.
   const Descriptor script = MemoryFile("stableaa_worker.py", kWorkerSource);
   try {
-    // Nothing may wait in a buffer, open a window or greet.
+    // Must not buffer output, open a window or print a greeting.
     child_ = std::make_unique<ChildProcess>(
         ChildProcess::Options{.program = options_.python,
                               .arguments = {fmt::format("/dev/fd/{}", kScript)},
@@ -139,7 +139,7 @@ std::string WorkerProcess::ReceiveLine() {
 std::size_t WorkerProcess::Receive(std::span<char> into) {
   if (!failure_.empty()) throw WorkFailed(failure_);
   const auto limit = After(wait_seconds());
-  // The end is watched besides: a child that the worker has forked may keep its socket open.
+  // Also watch for the process's end: a child forked by the worker may keep its socket open.
   std::array<pollfd, 3> waits = {pollfd{control_.get(), POLLIN, 0}, pollfd{words_.get(), POLLIN, 0},
                                  pollfd{child_->end_descriptor(), POLLIN, 0}};
   for (;;) {
@@ -151,7 +151,7 @@ std::size_t WorkerProcess::Receive(std::span<char> into) {
       const ssize_t count = ::recv(control_.get(), into.data(), into.size(), MSG_DONTWAIT);
       if (count > 0) {
         has_answered_ = true;
-        // What was written before the answer is in the pipe by now.
+        // Everything written before the answer is in the pipe by now.
         if (waits[1].revents != 0) ReadWords();
         LogWords();
         return static_cast<std::size_t>(count);
@@ -160,7 +160,7 @@ std::size_t WorkerProcess::Receive(std::span<char> into) {
     } else if (waits[2].revents != 0) {
       FailBecauseDead();
     }
-    // Read even while waiting for something else: a full pipe would stop the worker.
+    // Read even while waiting for something else: a full pipe would block the worker.
     if (waits[1].revents != 0) ReadWords();
     if ((waits[1].revents & POLLIN) == 0 && waits[1].revents != 0) waits[1].fd = -1;  // closed
     if (Clock::now() >= limit) FailBecauseSilent();
@@ -184,7 +184,7 @@ void WorkerProcess::ReadWords() {
   }
 }
 
-// Whole lines; a carriage return, which progress bars use, ends one too.
+// Logs whole lines; a carriage return, as in progress bars, ends a line too.
 void WorkerProcess::LogWords() {
   std::string_view rest = unlogged_;
   for (std::size_t end = 0; (end = rest.find_first_of("\r\n")) != rest.npos;) {
@@ -198,7 +198,7 @@ void WorkerProcess::LogWords() {
 }
 
 void WorkerProcess::FailBecauseDead() {
-  child_->Wait(.5);  // a process closes its end a moment before it is known to have ended
+  child_->Wait(.5);  // a process closes its end slightly before it is known to have ended
   child_->Kill();
   Fail(fmt::format("its worker {}", child_->End()));
 }

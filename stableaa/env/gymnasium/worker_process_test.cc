@@ -1,4 +1,4 @@
-// The process alone, with other programs in Python's place; with Python, the tests of the bridge.
+// Tests the process alone, with other programs instead of Python; the bridge's tests use Python.
 
 #include "stableaa/env/gymnasium/worker_process.h"
 
@@ -14,7 +14,7 @@
 
 namespace stableaa::worker_process_test {
 
-// A program that never answers; what it prints is no answer.
+// A program that never answers; its output is not an answer.
 WorkerProcess::Options Silent() {
   return {.name = "x/y", .python = "/usr/bin/yes", .shared_memory = STDERR_FILENO};
 }
@@ -31,12 +31,12 @@ TEST(WorkerProcess, OnlyThePythonThatDoesNotStartIsToldHowToGetOne) {
             "x/y: cannot start '/no-such-python': No such file or directory; env.python names the "
             "Python to use, scripts/atari makes one with all that is needed");
   options = Silent();
-  options.shared_memory = -1;  // as where a process may have no more
+  options.shared_memory = -1;  // as if the process may open no more
   EXPECT_EQ(FailureOf([&] { WorkerProcess worker(options); }),
             "cannot copy a descriptor: Bad file descriptor");
 }
 
-// As `ulimit -f` sets one; the first part of the worker's source fits.
+// Like the limit set by `ulimit -f`; the first part of the worker's source fits.
 TEST(WorkerProcess, ALimitOnTheSizeOfFilesIsNamed) {
   rlimit former = {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &former), 0);

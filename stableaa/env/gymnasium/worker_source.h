@@ -1,4 +1,4 @@
-// python/stableaa_worker.py as text; CMake writes it into a source file.
+// python/stableaa_worker.py as text, which CMake writes into a source file.
 #ifndef STABLEAA_ENV_GYMNASIUM_WORKER_SOURCE_H_
 #define STABLEAA_ENV_GYMNASIUM_WORKER_SOURCE_H_
 

@@ -29,7 +29,7 @@ Outcome Asterix::Step(int action, RandomStream& random) {
   return {reward, state_.terminal};
 }
 
-// In a free row, if there is one. Its kind is drawn first, even if there is none.
+// Uses a free row, if there is one. Draws the kind first, even if there is none.
 void Asterix::Spawn(RandomStream& random) {
   const bool right = random.Bernoulli(0.5);
   const bool gold = random.Bernoulli(1.0 / 3);
@@ -78,7 +78,7 @@ int Asterix::MoveEntities() {
   return reward;
 }
 
-// What happens if the entity of a row is where the player is; returns the reward.
+// Handles the entity of a row being where the player is; returns the reward.
 int Asterix::Touch(int row) {
   Entity& entity = state_.entities[static_cast<std::size_t>(row)];
   const bool touched = entity.present && row + 1 == state_.player_y && entity.x == state_.player_x;
@@ -91,7 +91,7 @@ int Asterix::Touch(int row) {
   return 1;
 }
 
-// The timer counts 0 and -1 too: a level lasts kRampTime + 2 steps.
+// The timer counts 0 and -1 too, so a level lasts kRampTime + 2 steps.
 void Asterix::Ramp() {
   if (!ramping_ || state_.ramp_level == kLastRampLevel) return;
   if (state_.ramp_timer >= 0) {

@@ -1,5 +1,5 @@
 // Asterix: the player walks among eight rows that gold and enemies cross. Gold is worth a point, an
-// enemy ends the game. Both come more often and faster with time (ramping).
+// enemy ends the game. Both appear more often and move faster over time (ramping).
 #ifndef STABLEAA_ENV_MINATAR_ASTERIX_H_
 #define STABLEAA_ENV_MINATAR_ASTERIX_H_
 
@@ -23,19 +23,19 @@ class Asterix {
   enum Channel : int { kPlayer, kEnemy, kTrail, kGold };
   static constexpr int kChannels = 4;
 
-  static constexpr int kRows = 8;  // those of grid rows 1 to 8
+  static constexpr int kRows = 8;  // grid rows 1 to 8
   static constexpr int kFirstSpawnPeriod = 10;
   static constexpr int kFirstMovePeriod = 5;
   static constexpr int kRampTime = 100;
-  // With both periods down at 1.
+  // When both periods are down to 1.
   static constexpr int kLastRampLevel = 9;
 
-  // What crosses a row; there is one per row at most.
+  // Something that crosses a row; each row has at most one.
   struct Entity {
-    bool present = false;  // nothing else counts if not
+    bool present = false;  // if false, nothing else matters
     int x = 0;
-    bool right = false;  // where it goes
-    bool gold = false;   // an enemy if not
+    bool right = false;  // its direction
+    bool gold = false;   // otherwise an enemy
 
     bool operator==(const Entity&) const = default;
   };
@@ -43,10 +43,10 @@ class Asterix {
   struct State {
     int player_x = 5, player_y = 5;        // y in 1 to 8
     std::array<Entity, kRows> entities{};  // entity i is in grid row i + 1
-    int spawn_timer = kFirstSpawnPeriod;   // an entity comes in the step that finds 0
+    int spawn_timer = kFirstSpawnPeriod;   // an entity appears in the step that finds 0
     int move_timer = kFirstMovePeriod;     // all entities move in the step that finds 0
     int ramp_timer = kRampTime;            // down to -1
-    int ramp_level = 0;                    // decides both periods, see below
+    int ramp_level = 0;                    // determines both periods, see below
     bool terminal = false;
 
     bool operator==(const State&) const = default;
@@ -67,8 +67,8 @@ class Asterix {
   const State& state() const { return state_; }
 
  private:
-  // Each level takes one step off the first and every second level one off the other, which makes
-  // the periods functions of the level. A running timer keeps its value.
+  // Each level shortens the first period by one step, and every second level the other, so both are
+  // functions of the level. A running timer keeps its value.
   int spawn_period() const { return kFirstSpawnPeriod - state_.ramp_level; }
   int move_period() const { return kFirstMovePeriod - state_.ramp_level / 2; }
 

@@ -119,7 +119,7 @@ TEST(Asterix, EntitiesLeaveAtTheEdge) {
   }
 }
 
-// All rows but the player's are taken.
+// All rows but the player's are occupied.
 Asterix WithOneFreeRow(int player_x) {
   Asterix game;
   for (auto& entity : game.state().entities) entity = {.present = true, .x = 4, .right = true};

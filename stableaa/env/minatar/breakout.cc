@@ -53,9 +53,9 @@ int Breakout::MoveBall() {
   return reward;
 }
 
-// A ball that comes down on the paddle from straight above is reflected; one that would come down
-// on it slantwise is sent back where it came from. A wall that has gone is rebuilt here and not
-// earlier, whether or not the ball is caught.
+// A ball that comes straight down on the paddle is reflected; one that would reach it diagonally is
+// sent back where it came from. A wall that is gone is rebuilt only here, whether or not the ball
+// is caught.
 void Breakout::MeetPaddleRow(int& x, int& y) {
   if (state_.bricks == 0) state_.bricks = kWall;
   const bool above = state_.last_x == state_.paddle;
@@ -73,7 +73,7 @@ void Breakout::Observe(std::span<std::uint8_t> out) const {
   frame.Set(kPaddle, kPaddleRow, state_.paddle);
   frame.Set(kBall, state_.ball_y, state_.ball_x);
   frame.Set(kTrail, state_.last_y, state_.last_x);
-  // All 30 bits as they are: faster than a walk from one that is set to the next.
+  // Visits all 30 bits: faster than jumping from one set bit to the next.
   for (int i = 0; i < kBrickRows * kSide; ++i) {
     frame.PutCell(kBrick, kTopBrickRow * kSide + i, (state_.bricks >> i) & 1);
   }
@@ -97,7 +97,7 @@ void Breakout::Load(ByteReader& in) {
   loaded.terminal = in.Bool();
   loaded.paddle = LoadSmall(in, "a paddle's column", 0, kSide - 1);
   loaded.ball_x = LoadSmall(in, "a ball's column", 0, kSide - 1);
-  // From the paddle's row a further step would leave the grid.
+  // From the paddle's row another step would leave the grid.
   loaded.ball_y = LoadSmall(in, "a ball's row", 0, loaded.terminal ? kPaddleRow : kPaddleRow - 1);
   loaded.right = in.Bool();
   loaded.down = in.Bool();

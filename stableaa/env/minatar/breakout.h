@@ -1,5 +1,5 @@
 // Breakout: a ball, a paddle and a wall of three rows. A brick is worth a point, a missed ball ends
-// the game. The only thing drawn at random is the side from which the ball starts.
+// the game. Only the side from which the ball starts is random.
 #ifndef STABLEAA_ENV_MINATAR_BREAKOUT_H_
 #define STABLEAA_ENV_MINATAR_BREAKOUT_H_
 
@@ -29,12 +29,12 @@ class Breakout {
 
   struct State {
     int paddle = 4;  // column
-    // In the paddle's row only when the game is over.
+    // Reaches the paddle's row only when the game is over.
     int ball_x = 0, ball_y = 3;
-    bool right = true, down = true;  // where the ball goes
+    bool right = true, down = true;  // the ball's direction
     int last_x = 0, last_y = 3;      // where the ball was
     std::uint32_t bricks = kWall;    // bit 10 i + x: column x of row 1 + i
-    // The ball has taken a brick and has flown over bricks since: those are safe from it.
+    // The ball has hit a brick and has been flying over bricks since; it cannot hit those.
     bool struck = false;
     bool terminal = false;
 
@@ -53,7 +53,7 @@ class Breakout {
   State& state() { return state_; }
   const State& state() const { return state_; }
 
-  // 0 where no brick can be.
+  // 0 where there can be no brick.
   static constexpr std::uint32_t BrickBit(int y, int x) {
     if (y < kTopBrickRow || y >= kTopBrickRow + kBrickRows) return 0;
     return std::uint32_t{1} << ((y - kTopBrickRow) * kSide + x);

@@ -123,7 +123,7 @@ TEST(Breakout, TopClearsStruck) {
 
 TEST(Breakout, PaddleBelowTheBallReflects) {
   Breakout game = BreakoutWith({8, 5, true, true}, 4);
-  EXPECT_EQ(Do(game, kRight), kNothing);  // the paddle has moved by then
+  EXPECT_EQ(Do(game, kRight), kNothing);  // the paddle has already moved
   EXPECT_EQ(BallOf(game), (Ball{8, 6, false, true}));
 }
 
@@ -182,7 +182,7 @@ TEST(Breakout, LoadRefusesWhatCannotBe) {
   };
   refuse([](auto& state) { state.paddle = 10; });
   refuse([](auto& state) { state.ball_x = 10; });
-  refuse([](auto& state) { state.ball_y = 9; });  // but the game goes on
+  refuse([](auto& state) { state.ball_y = 9; });  // but the game is not over
   refuse([](auto& state) { state.last_x = 10; });
   refuse([](auto& state) { state.last_y = 9; });
   refuse([](auto& state) { state.bricks = Breakout::kWall + 1; });

@@ -32,7 +32,7 @@ constexpr std::array kBreakoutLayers = {
     Layer{Breakout::kBrick, {196, 92, 64}}, Layer{Breakout::kTrail, kTrailGrey},
     Layer{Breakout::kBall, kShotWhite}, Layer{Breakout::kPaddle, kPlayerGreen}};
 
-// Marks from a cold blue for cars that move every other step to a warm rose for the slowest.
+// Marks range from a cold blue for cars that move every other step to a warm rose for the slowest.
 constexpr std::array kFreewayLayers = {
     Layer{Freeway::kMark + 4, {150, 62, 92}},  Layer{Freeway::kMark + 3, {138, 92, 52}},
     Layer{Freeway::kMark + 2, {104, 116, 48}}, Layer{Freeway::kMark + 1, {44, 122, 110}},
@@ -50,7 +50,7 @@ constexpr std::array kSeaquestLayers = {Layer{Seaquest::kTrail, kTrailGrey},
                                         Layer{Seaquest::kOwnBullet, kShotWhite},
                                         Layer{Seaquest::kBow, kPlayerGreen}};
 
-// Aliens always have a direction as well; its colour is the one that is seen.
+// Aliens always have a direction as well; its colour is the visible one.
 constexpr std::array kSpaceInvadersLayers = {Layer{SpaceInvaders::kAlien, {150, 150, 160}},
                                              Layer{SpaceInvaders::kLeftward, kEnemyRed},
                                              Layer{SpaceInvaders::kRightward, {190, 90, 220}},

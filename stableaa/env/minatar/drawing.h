@@ -1,4 +1,4 @@
-// A MinAtar observation as a picture: a square of 16 x 16 pixels per cell, a colour per channel.
+// Draws a MinAtar observation: a square of 16 x 16 pixels per cell, a colour per channel.
 #ifndef STABLEAA_ENV_MINATAR_DRAWING_H_
 #define STABLEAA_ENV_MINATAR_DRAWING_H_
 
@@ -12,8 +12,8 @@ namespace stableaa::minatar {
 
 inline constexpr int kCellPixels = 16;
 
-// The channels of a game in the order in which they cover each other, the topmost last: trails
-// below all else, what the player steers on top.
+// A game's channels in drawing order, the topmost last: trails below everything else, what the
+// player controls on top.
 struct Layer {
   int channel;
   Color color;

@@ -24,7 +24,7 @@ void Freeway::Reset(RandomStream& random) {
   DrawCars(random);
 }
 
-// New speeds and directions; the cars stay where they are.
+// Draws new speeds and directions; the cars stay where they are.
 void Freeway::DrawCars(RandomStream& random) {
   for (Car& car : state_.cars) {
     car.speed = 1 + static_cast<int>(random.Below(kSpeeds));
@@ -49,7 +49,7 @@ Outcome Freeway::Step(int action, RandomStream& random) {
   return {reward, state_.terminal};
 }
 
-// Walking against the kerb takes its time as well.
+// Walking against the kerb takes time as well.
 void Freeway::MoveChicken(int action) {
   if (action != kUp && action != kDown) return;
   state_.move_timer = kMoveTime;

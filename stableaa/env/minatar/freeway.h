@@ -1,5 +1,5 @@
-// Freeway: a chicken crosses a road of eight lanes. The other side is worth a point, a car throws
-// it back to the start. A game lasts 2501 steps, whatever happens.
+// Freeway: a chicken crosses a road of eight lanes. Reaching the other side is worth a point, a car
+// throws it back to the start. A game lasts 2501 steps, whatever happens.
 #ifndef STABLEAA_ENV_MINATAR_FREEWAY_H_
 #define STABLEAA_ENV_MINATAR_FREEWAY_H_
 
@@ -23,7 +23,7 @@ class Freeway {
   enum Channel : int { kChicken, kCar, kMark };  // a car of speed s leaves its mark in 1 + s
   static constexpr int kChannels = 7;
 
-  static constexpr int kLanes = 8;     // those of grid rows 1 to 8
+  static constexpr int kLanes = 8;     // grid rows 1 to 8
   static constexpr int kColumn = 4;    // the chicken's
   static constexpr int kStartRow = 9;  // the chicken's
   static constexpr int kMoveTime = 3;
@@ -33,7 +33,7 @@ class Freeway {
   struct Car {
     int x = 0;
     bool right = false;
-    int speed = 1;  // 1 to 5: steps that it rests between two that it moves in
+    int speed = 1;  // 1 to 5: steps that it rests between two moves
     int timer = 1;  // 0 to speed; the car moves in the step that finds 0
 
     bool operator==(const Car&) const = default;
@@ -42,7 +42,7 @@ class Freeway {
   struct State {
     int row = kStartRow;             // the chicken's, 1 to 9
     int move_timer = kMoveTime;      // the chicken may move in a step that finds 0
-    int frames_left = kTimeLimit;    // down to -1, where the game is over
+    int frames_left = kTimeLimit;    // down to -1, when the game is over
     std::array<Car, kLanes> cars{};  // car i is in grid row i + 1
     bool terminal = false;
 

@@ -63,7 +63,7 @@ TEST(Freeway, CrossingIsWorthAPointAndChangesTheCars) {
   for (auto& car : game.state().cars) {
     EXPECT_EQ(car.x, 5);
     EXPECT_EQ(car.speed, 1 + static_cast<int>(twin.Below(5)));
-    EXPECT_EQ(car.timer, car.speed - 1);  // has begun to count
+    EXPECT_EQ(car.timer, car.speed - 1);  // has started counting
   }
   for (auto& car : game.state().cars) EXPECT_EQ(car.right, twin.Bernoulli(0.5));
   EXPECT_EQ(random.state(), twin.state());
@@ -167,7 +167,7 @@ TEST(Freeway, LoadRefusesWhatCannotBe) {
   refuse([](auto& state) { state.move_timer = 4; });
   refuse([](auto& state) { state.frames_left = 2501; });
   refuse([](auto& state) { state.frames_left = -2; });
-  refuse([](auto& state) { state.frames_left = -1; });  // and yet not over
+  refuse([](auto& state) { state.frames_left = -1; });  // but not over
   refuse([](auto& state) { state.terminal = true; });   // with time left
   refuse([](auto& state) { state.cars[7].x = 10; });
   refuse([](auto& state) { state.cars[0].speed = 6; });

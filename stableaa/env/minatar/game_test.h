@@ -1,4 +1,4 @@
-// What the tests of the five games have in common.
+// Shared by the tests of the five games.
 #ifndef STABLEAA_ENV_MINATAR_GAME_TEST_H_
 #define STABLEAA_ENV_MINATAR_GAME_TEST_H_
 

@@ -1,4 +1,4 @@
-// What the five MinAtar games share: a grid of 10 x 10 cells, six actions, an observation of one
+// Shared by the five MinAtar games: a grid of 10 x 10 cells, six actions, and an observation of one
 // byte per cell and channel.
 //
 // MinAtar (Young and Tian, "MinAtar: An Atari-Inspired Testbed for Thorough and Reproducible
@@ -20,13 +20,13 @@ namespace stableaa::minatar {
 inline constexpr int kSide = 10;
 inline constexpr int kCells = kSide * kSide;
 
-// Every game takes all six; those without a use in it do nothing.
+// Every game accepts all six; those it has no use for do nothing.
 enum : int { kNoop, kLeft, kUp, kRight, kDown, kFire };
 inline constexpr int kActions = 6;
 
 struct Outcome {
   int reward = 0;
-  // Stays true until the next Reset; steps taken meanwhile change nothing and earn nothing.
+  // Stays true until the next Reset; until then steps change nothing and earn nothing.
   bool terminal = false;
 
   bool operator==(const Outcome&) const = default;
@@ -44,8 +44,8 @@ class Frame {
  public:
   explicit Frame(std::span<std::uint8_t> out) : bytes_(out.data()) {
     assert(out.size() == std::size_t{kCells} * channels);
-    // With the size at run time: for a constant one GCC writes an instruction (rep stos) that takes
-    // several times as long as the library's function.
+    // The size is passed at run time: for a constant one GCC emits an instruction (rep stos) that
+    // takes several times as long as the library's function.
     std::memset(bytes_, 0, out.size());
   }
 
@@ -56,7 +56,7 @@ class Frame {
     const int at = cell * channels + channel;
     bytes_[static_cast<std::size_t>(at)] = static_cast<std::uint8_t>(value);
   }
-  // Nothing if the column is outside of the grid.
+  // Does nothing if the column is outside the grid.
   void SetInside(int channel, int y, int x) {
     if (InsideRow(x)) Set(channel, y, x);
   }

@@ -27,7 +27,7 @@ namespace {
 using namespace minatar;  // NOLINT: this file joins the two
 
 // Seaquest never ends for a player who stays at the surface, so it needs a limit. This one is far
-// beyond what a good player of the other games needs.
+// beyond what a good player needs in the other games.
 constexpr std::int64_t kMaxEpisodeSteps = 5000;
 
 const std::array<std::string, kActions> kActionNames = {"noop",  "left", "up",
@@ -107,8 +107,8 @@ class GameSimulation final : public Simulation {
   MinatarGame which_;
   Game game_;
   double sticky_;
-  std::vector<int> actions_;  // of the full set, by the index that Step gets
-  int last_action_ = kNoop;   // the one carried out last
+  std::vector<int> actions_;  // in the full set, by the index passed to Step
+  int last_action_ = kNoop;   // last one carried out
 };
 
 template <typename Game>

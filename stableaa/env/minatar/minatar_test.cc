@@ -35,7 +35,7 @@ using Options = MinatarEnvironmentOptions;
 
 RandomStream Stream(std::uint64_t seed = 1) { return RandomStream(seed, "test"); }
 
-// One game with all that it takes to play it.
+// One game with everything needed to play it.
 class Session {
  public:
   explicit Session(std::string_view name, const Options& options = {}, std::uint64_t seed = 1)
@@ -97,7 +97,7 @@ bool Same(const Simulation::Outcome& a, const Simulation::Outcome& b) {
   return a.reward == b.reward && a.terminated == b.terminated;
 }
 
-// Follows the script half of the time: lives longer than random play, sees more than the script.
+// Follows the script half of the time: survives longer than random play, sees more than the script.
 int MixedAction(const Session& session, RandomStream& choice) {
   return choice.Bernoulli(0.5) ? session.Scripted() : static_cast<int>(choice.Below(kActions));
 }
@@ -191,14 +191,14 @@ TEST(Minatar, MinimalActionsStandForThoseOfTheFullSet) {
 
 // --- sticky actions
 
-// Breakout draws nothing while it is played and shows its paddle at all times, so that the layer
-// around it can be followed step by step, through ends and resets.
+// Breakout draws nothing during play and always shows its paddle, so the layer around it can be
+// followed step by step, through ends and resets.
 TEST(MinatarSticky, ActionsRepeatAsDrawnThroughEndsAndResets) {
   constexpr double kSticky = 0.3;
   Session session("breakout", {.sticky = kSticky});
   RandomStream twin = Stream(1);
   RandomStream choice = Stream(2);
-  twin.Below(2);  // the side that the ball starts from
+  twin.Below(2);  // the side from which the ball starts
   int last = minatar::kNoop;
   int paddle = 4;
   bool over = false;
@@ -250,7 +250,7 @@ TEST(MinatarSticky, OneDrawIsMadeWhateverTheProbability) {
   }
 }
 
-// By five standard deviations: a false alarm once in 1.7 million.
+// Within five standard deviations: a false alarm once in 1.7 million.
 TEST(MinatarSticky, TenPercentByDefault) {
   constexpr int kSteps = 20000;
   Session session("space_invaders");
@@ -263,7 +263,7 @@ TEST(MinatarSticky, TenPercentByDefault) {
     const int after = session.Cells(0)[0];
     if (after != before) last = after < before ? minatar::kLeft : minatar::kRight;
     if (last != wanted) ++repeats;
-    // At a wall not every move is seen.
+    // Not every move is visible at a wall.
     if (over || after == 90 || after == 99) session.Reset();
   }
   EXPECT_NEAR(repeats, kSteps * 0.1, 5 * std::sqrt(kSteps * 0.09));
@@ -304,7 +304,7 @@ Played Play(Session& session, const Policy& policy, int limit = 5000) {
   return played;
 }
 
-// One letter per action, over and over.
+// One letter per action, repeated.
 Policy Pattern(const std::string& letters) {
   std::vector<int> actions;
   for (const char letter : letters) {
@@ -317,7 +317,7 @@ Policy Pattern(const std::string& letters) {
 
 int Script(const Session& session, int /*step*/) { return session.Scripted(); }
 
-// A game of Breakout whose ball starts in the column.
+// A Breakout game whose ball starts in the column.
 Session BreakoutFrom(int column) {
   for (std::uint64_t seed = 0;; ++seed) {
     Session session("breakout", {.sticky = 0}, seed);
@@ -453,7 +453,7 @@ TEST(MinatarScript, ObservationOfAnotherSizeIsRefused) {
 
 TEST(MinatarScript, EmptyObservationGetsANoop) {
   for (const std::string& name : MinatarNames()) {
-    if (name == "freeway") continue;  // where nothing is looked at
+    if (name == "freeway") continue;  // which does not look at anything
     Session session(name);
     const Bytes empty(session.observation.size());
     EXPECT_EQ(ScriptedMinatarAction(session.game, empty), minatar::kNoop) << name;
@@ -480,7 +480,7 @@ TEST_P(SavedMinatar, LoadedGameGoesOnLikeTheOneThatWasSaved) {
       const auto outcome = session.Step(action);
       ASSERT_TRUE(Same(twin.Step(action), outcome)) << round << ' ' << step;
       ASSERT_EQ(twin.observation, session.observation) << round << ' ' << step;
-      if (!outcome.terminated || choice.Bernoulli(0.5)) continue;  // some steps at the end, too
+      if (!outcome.terminated || choice.Bernoulli(0.5)) continue;  // also some steps after the end
       session.Reset();
       twin.Reset();
     }
@@ -502,7 +502,7 @@ TEST_P(SavedMinatar, LastActionIsSaved) {
   EXPECT_THROW(session.Load(bytes), Error);
 }
 
-// A game some way on, with things on the grid.
+// A game in progress, with things on the grid.
 Session Underway(const std::string& name) {
   Session session(name, {.sticky = 0}, 5);
   for (int step = 0; step < 150; ++step) {
@@ -553,7 +553,7 @@ TEST_P(SavedMinatar, CorruptedBytesAreRefusedOrMakeAGameThatCanBePlayed) {
       session.Step(static_cast<int>(random.Below(kActions)));
       for (const std::uint8_t value : session.observation) ASSERT_LE(value, 1);
     }
-    session.Load(session.Saved());  // what it has come to is as good
+    session.Load(session.Saved());  // its later state is valid too
   }
   EXPECT_GT(refused, 30);
   EXPECT_GT(played, 30);

@@ -1,5 +1,5 @@
-// The five games once more, slowly and in another way: plain arrays and lists, every period a
-// variable of its own, in the order of the rules. Both versions have to agree in every byte.
+// The five games again, implemented slowly and differently: plain arrays and lists, a separate
+// variable for every period, in the order of the rules. Both versions must agree in every byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -291,7 +291,7 @@ struct NaiveSeaquest {
     }
     return false;
   }
-  // Members leave a copy of the list, from the newest on.
+  // Goes through a copy of the list, from the newest on, and drops the members that leave.
   template <typename Each>
   static void Backwards(Things& list, Each leaves) {
     Things kept;
@@ -550,7 +550,7 @@ struct NaiveSpaceInvaders {
   }
 };
 
-// What the comparison has seen, so that a test can ask that it was worth something.
+// What the comparison has covered, so that a test can require that it was worthwhile.
 struct Seen {
   int episodes = 0, rewards = 0, highest_level = 0;
 };
@@ -617,7 +617,8 @@ TEST(NaiveGames, SeaquestAgrees) {
   EXPECT_GE(seen.highest_level, 2);
 }
 
-// Random and scripted play never reach the last levels, where enemies fill the sea: from there.
+// Random and scripted play never reach the last levels, where enemies fill the sea, so this starts
+// there.
 TEST(NaiveGames, SeaquestAgreesAmongManyEnemies) {
   Seaquest game;
   NaiveSeaquest naive;

@@ -25,7 +25,7 @@ struct Cell {
   int y = 0, x = 0;
 };
 
-// An observation that can be asked questions. Nothing is ever outside of the grid.
+// An observation that can be queried. Cells outside the grid are empty.
 class View {
  public:
   View(std::span<const std::uint8_t> bytes, int channels) : bytes_(bytes), channels_(channels) {
@@ -54,7 +54,7 @@ class View {
     return count;
   }
 
-  // By Manhattan distance; of several the highest, then the leftmost.
+  // By Manhattan distance; ties go to the highest, then the leftmost.
   std::optional<Cell> Nearest(int channel, Cell from) const {
     std::optional<Cell> nearest;
     int shortest = 2 * kSide;
@@ -76,7 +76,7 @@ class View {
   int channels_;
 };
 
-// The rows are made equal first, then the columns.
+// Matches the row first, then the column.
 int Towards(Cell from, Cell to) {
   if (to.y != from.y) return to.y < from.y ? kUp : kDown;
   if (to.x != from.x) return to.x < from.x ? kLeft : kRight;
@@ -110,7 +110,7 @@ int PlayAsterix(const View& view) {
   return is_safe(action) ? action : kNoop;
 }
 
-// Where the ball will be, if nothing is in its way.
+// Follows where the ball will be if nothing is in its way.
 int PlayBreakout(const View& view) {
   const auto paddle = view.Find(Breakout::kPaddle);
   const auto ball = view.Find(Breakout::kBall);
@@ -181,7 +181,7 @@ int PlaySeaquest(const View& view) {
   return bow ? SeaquestPlayer(view, *bow).Play() : kNoop;
 }
 
-// Columns to fire from: where the lowest alien of each column will be when a bullet gets there.
+// Columns to fire from: where the lowest alien of each column will be when a bullet arrives.
 std::array<bool, kSide> AimsOf(const View& view) {
   std::array<bool, kSide> aims = {};
   const int pace = std::min(view.Count(SpaceInvaders::kAlien), SpaceInvaders::kFirstInterval);

@@ -1,7 +1,7 @@
-// Simple players of the MinAtar games that know some of the rules: something to compare agents
-// with, and a way into states that random play does not reach.
+// Simple players of the MinAtar games that know some of the rules: a baseline for agents, and a way
+// to reach states that random play does not.
 //
-// They see one observation and nothing else, and do the same whenever they see the same.
+// They see only the present observation and always respond to it in the same way.
 #ifndef STABLEAA_ENV_MINATAR_SCRIPTED_POLICY_H_
 #define STABLEAA_ENV_MINATAR_SCRIPTED_POLICY_H_
 
@@ -12,8 +12,9 @@
 
 namespace stableaa {
 
-// An action of the full set that is also in the game's minimal one, see ToMinimalMinatarAction. The
-// noop if the observation does not show the player. BadInput for an observation of another size.
+// Returns an action of the full set that is also in the game's minimal one, see
+// ToMinimalMinatarAction; the noop if the observation does not show the player. Throws BadInput for
+// an observation of another size.
 //
 //   asterix         steps out of the way of enemies, else goes for the nearest gold
 //   breakout        follows the ball

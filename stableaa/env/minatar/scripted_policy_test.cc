@@ -11,12 +11,12 @@
 #include "stableaa/env/minatar/grid.h"
 #include "stableaa/env/minatar/seaquest.h"
 
-// The players of Breakout and Space Invaders are held to known answers in minatar_test.cc; these
-// are about the choices of the other two, one scene each.
+// The players of Breakout and Space Invaders are checked against known answers in minatar_test.cc;
+// these tests cover the choices of the other two, one scene each.
 
 namespace stableaa::minatar::scripted_policy_test {
 
-// An observation put together by hand; cells are 10 y + x.
+// An observation built by hand; cells are 10 y + x.
 class Scene {
  public:
   explicit Scene(MinatarGame game)
@@ -84,7 +84,7 @@ struct Gauges {
   int oxygen = 9, crew = 0;
 };
 
-// The bow in a cell, with the stern beside it.
+// The bow is in the cell, with the stern beside it.
 Scene Boat(int cell, bool right, Gauges gauges = {}) {
   Scene scene(MinatarGame::kSeaquest);
   scene.Put(Seaquest::kBow, {cell}).Put(Seaquest::kStern, {right ? cell - 1 : cell + 1});
@@ -107,7 +107,7 @@ TEST(ScriptedSeaquest, ComesUpWithSixOrWithSomebodyWhenOutOfBreath) {
   EXPECT_EQ(Boat(45, false, {.oxygen = 4, .crew = 1}).Action(), kUp);
   EXPECT_EQ(Boat(45, false, {.oxygen = 5, .crew = 1}).Action(), kNoop);
   EXPECT_EQ(Boat(45, false, {.oxygen = 4, .crew = 0}).Action(), kNoop);
-  EXPECT_EQ(Boat(15, false, {.oxygen = 4, .crew = 1}).Action(), kUp);  // to the very surface
+  EXPECT_EQ(Boat(15, false, {.oxygen = 4, .crew = 1}).Action(), kUp);  // all the way to the surface
   EXPECT_EQ(Boat(5, false, {.oxygen = 4, .crew = 1}).Action(), kNoop);
 }
 

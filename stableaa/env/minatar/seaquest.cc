@@ -12,15 +12,16 @@
 namespace stableaa::minatar {
 namespace {
 
-// More than can come together in play (an enemy each step, gone after sixty at most), few enough
-// that a step stays short.
+// More than can accumulate in play (an enemy each step, gone after sixty at most), but few enough
+// to keep a step short.
 constexpr int kLongestList = 200;
 
-// The crew falls by one per visit to the surface without end; far enough from where an int ends.
+// The crew falls by one per visit to the surface, without end; this is far from the limit of an
+// int.
 constexpr int kSmallestCrew = -1'000'000'000;
 
-// Calls `remove(member)` from the newest member to the oldest and takes out those for which it
-// returns true.
+// Calls `remove(member)` from the newest member to the oldest and erases those for which it returns
+// true.
 template <typename T, typename Remove>
 void RemoveNewestFirst(std::vector<T>& list, Remove remove) {
   for (auto member = list.end(); member != list.begin();) {
@@ -29,7 +30,7 @@ void RemoveNewestFirst(std::vector<T>& list, Remove remove) {
   }
 }
 
-// Takes out the oldest member in a cell; false if there is none.
+// Erases the oldest member in a cell; returns false if there is none.
 template <typename T>
 bool RemoveOldestAt(std::vector<T>& list, int x, int y) {
   const auto found = std::find_if(
@@ -95,7 +96,7 @@ void LoadSwimmer(ByteReader& in, Seaquest::Swimmer& swimmer) {
 }  // namespace
 
 void Seaquest::Reset(RandomStream& /*random*/) {
-  // Copied and not moved from: the lists keep their memory.
+  // Copied, not moved from, so the lists keep their memory.
   static const State start;
   state_ = start;
 }
@@ -123,7 +124,7 @@ Outcome Seaquest::Step(int action, RandomStream& random) {
   return {reward, state_.terminal};
 }
 
-// Nothing comes against the traffic of its row; its kind is drawn in any case.
+// Nothing appears against the traffic of its row; the kind is drawn in any case.
 void Seaquest::SpawnEnemy(RandomStream& random) {
   const bool right = random.Bernoulli(0.5);
   const bool is_submarine = random.Bernoulli(1.0 / 3);
@@ -208,8 +209,8 @@ bool Seaquest::TakeAboard(const Swimmer& diver) {
   return true;
 }
 
-// A submarine fires even in the step that removes it: a shot from outside of the grid is gone
-// before it is seen, one from a submarine that ran into a bullet stays.
+// A submarine fires even in the step that removes it: a shot from outside the grid is gone before
+// it is seen; one from a submarine that ran into a bullet stays.
 int Seaquest::MoveSubmarines() {
   int reward = 0;
   RemoveNewestFirst(state_.submarines, [&](Submarine& submarine) {
@@ -277,8 +278,8 @@ int Seaquest::Breathe() {
   return Surface();
 }
 
-// A full crew leaves, and then one more, which leaves -1. The original does so, and results would
-// not be comparable without it: only a crew of exactly 0 makes coming up fatal.
+// A full crew leaves, and then one more diver, which makes -1. The original does this, and results
+// would not be comparable otherwise: surfacing is fatal only with a crew of exactly 0.
 int Seaquest::Surface() {
   int reward = 0;
   if (state_.divers_aboard == kCrew) {

@@ -1,9 +1,10 @@
 // Seaquest: a submarine shoots fish and enemy submarines (a point each) and takes divers aboard.
-// Its oxygen lasts 200 steps; coming up for more takes a diver, and six of them are paid for with
-// what is left of the oxygen. Coming up with none ends the game, as does touching an enemy or its
-// shot. Each visit to the surface makes enemies come more often and, three times, faster (ramping).
+// Its oxygen lasts 200 steps; surfacing for more costs a diver, and surfacing with six earns points
+// for the remaining oxygen. Surfacing with none ends the game, as does touching an enemy or its
+// shot. Each visit to the surface makes enemies appear more often and, three times, move faster
+// (ramping).
 //
-// A player who never dives is never in danger: the game needs an outer limit of steps.
+// A player who never dives is never in danger, so the game needs an external step limit.
 #ifndef STABLEAA_ENV_MINATAR_SEAQUEST_H_
 #define STABLEAA_ENV_MINATAR_SEAQUEST_H_
 
@@ -49,7 +50,7 @@ class Seaquest {
   static constexpr int kGunTime = 5;
   static constexpr int kEnemyGunTime = 10;
   static constexpr int kCrew = 6;
-  // With an enemy each step.
+  // When an enemy appears in each step.
   static constexpr int kLastRampLevel = 19;
 
   struct Bullet {
@@ -74,14 +75,14 @@ class Seaquest {
     bool operator==(const Submarine&) const = default;
   };
 
-  // Lists are from the oldest to the newest. Enemies, their bullets and divers are in rows 1 to 8.
+  // Lists run from oldest to newest. Enemies, their bullets and divers are in rows 1 to 8.
   struct State {
     int x = 5, y = 0;  // the bow; y in 0 to 8
     bool right = false;
     int oxygen = kFullOxygen;  // 0 is fatal in the next step; -1 only when the game is over
-    // At most 6. Below 0 after six were paid for: a quirk of the game, see Surface.
+    // At most 6. Negative after six have been delivered: a quirk of the game, see Surface.
     int divers_aboard = 0;
-    bool at_surface = true;  // and what coming up brings has been settled
+    bool at_surface = true;  // and the effects of surfacing have been applied
     std::vector<Bullet> own_bullets = {}, enemy_bullets = {};
     std::vector<Swimmer> fish = {};
     std::vector<Submarine> submarines = {};
@@ -89,7 +90,7 @@ class Seaquest {
     int enemy_spawn_timer = kFirstSpawnPeriod;
     int diver_spawn_timer = kDiverSpawnPeriod;
     int gun_timer = 0;
-    int ramp_level = 0;  // decides how often enemies come and how fast they are
+    int ramp_level = 0;  // determines how often enemies appear and how fast they are
     bool terminal = false;
 
     bool operator==(const State&) const = default;
@@ -110,8 +111,8 @@ class Seaquest {
   const State& state() const { return state_; }
 
  private:
-  // Functions of the level: the first loses one each time, the second every other time. Timers that
-  // run keep their values.
+  // Functions of the level: the first falls by one each time, the second every other time. Running
+  // timers keep their values.
   int enemy_spawn_period() const { return kFirstSpawnPeriod - state_.ramp_level; }
   int enemy_move() const {
     return std::max(kFirstEnemyMove - state_.ramp_level / 2, kFastestEnemyMove);

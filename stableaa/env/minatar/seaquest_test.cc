@@ -14,7 +14,7 @@
 
 namespace stableaa::minatar::seaquest_test {
 
-// Under water in the middle, going left; nothing comes for a while.
+// Under water in the middle, going left; nothing appears for a while.
 Seaquest Submerged() {
   Seaquest game;
   game.state().y = 4;
@@ -136,7 +136,7 @@ TEST(Seaquest, FishLeavesItsEntryAfterItsReloadAndMovesEveryReloadPlusOneSteps) 
     Seaquest game;
     game.state().ramp_level = level;
     game.state().enemy_spawn_timer = 0;
-    RandomStream random = Stream(2);  // with which a fish comes
+    RandomStream random = Stream(2);  // makes a fish appear
     game.Step(kNoop, random);
     ASSERT_EQ(game.state().fish.size(), 1U);
     std::vector<int> moves;
@@ -180,7 +180,7 @@ TEST(Seaquest, BulletKillsTheOldestFishOfACellThenSubmarines) {
   game.state().submarines = {EnemySubmarine(3, 4, true, 5, 5)};
   game.state().own_bullets = {{4, 4, false}};
   EXPECT_EQ(Do(game, kNoop), (Outcome{1, false}));
-  EXPECT_EQ(game.state().fish, std::vector{fish(3)});  // the newer one, a step on
+  EXPECT_EQ(game.state().fish, std::vector{fish(3)});  // the newer one, a step later
   EXPECT_EQ(game.state().submarines.size(), 1U);
   game.state().fish.clear();
   game.state().own_bullets = {{4, 4, false}};
@@ -208,7 +208,7 @@ TEST(Seaquest, ShotSubmarineCannotFire) {
 TEST(Seaquest, SubmarineThatRunsIntoABulletStillFires) {
   Seaquest game = Submerged();
   game.state().submarines = {EnemySubmarine(2, 7, true, 0, 0)};
-  game.state().own_bullets = {{4, 7, false}};  // will be at 3, as will the submarine
+  game.state().own_bullets = {{4, 7, false}};  // will reach 3, as will the submarine
   EXPECT_EQ(Do(game, kNoop), (Outcome{1, false}));
   EXPECT_TRUE(game.state().submarines.empty());
   EXPECT_TRUE(game.state().own_bullets.empty());
@@ -253,7 +253,7 @@ TEST(Seaquest, EnemyBulletKillsWhereItIsAndWhereItGoes) {
   EXPECT_EQ(game.state().enemy_bullets.size(), 1U);
   game = Submerged();
   game.state().enemy_bullets = {{4, 4, false}};
-  EXPECT_EQ(Do(game, kLeft), kEnd);  // into it before it moves on
+  EXPECT_EQ(Do(game, kLeft), kEnd);  // into it, before it moves on
   game = Submerged();
   game.state().enemy_bullets = {{4, 4, false}};
   EXPECT_EQ(Do(game, kNoop), kNothing);
@@ -292,7 +292,7 @@ TEST(Seaquest, RewardsOfTheLastStepCount) {
                        {.x = 2, .y = 7, .right = true, .move_timer = 3}};
   game.state().own_bullets = {{3, 7, false}};
   EXPECT_EQ(Do(game, kNoop), (Outcome{1, true}));
-  EXPECT_EQ(game.state().oxygen, 199);  // the rest of the step was carried out
+  EXPECT_EQ(game.state().oxygen, 199);  // the rest of the step was still carried out
   const Seaquest::State end = game.state();
   EXPECT_EQ(Do(game, kLeft), kEnd);
   EXPECT_EQ(game.state(), end);
@@ -436,7 +436,7 @@ TEST(Seaquest, NegativeCrewFilledUpToZeroMakesSurfacingFatalAgain) {
 TEST(Seaquest, ReachingTheSurfaceWithoutOxygenIsTooLate) {
   Seaquest game = BelowSurface(6, 0);
   EXPECT_EQ(Do(game, kUp), kEnd);
-  EXPECT_EQ(game.state().oxygen, 200);  // but carried out
+  EXPECT_EQ(game.state().oxygen, 200);  // but it was carried out
   EXPECT_EQ(game.state().divers_aboard, -1);
 }
 
@@ -487,7 +487,7 @@ TEST(Seaquest, LoadRefusesWhatCannotBe) {
     state.right = true;
   });
   refuse([](auto& state) { state.oxygen = 201; });
-  refuse([](auto& state) { state.oxygen = -1; });  // but the game goes on
+  refuse([](auto& state) { state.oxygen = -1; });  // but the game is not over
   refuse([](auto& state) { state.divers_aboard = 7; });
   refuse([](auto& state) { state.divers_aboard = -2'000'000'000; });
   refuse([](auto& state) { state.own_bullets = {{10, 0, true}}; });

@@ -19,7 +19,7 @@ constexpr unsigned kWholeRow = (1U << kSide) - 1;
 
 unsigned Bit(int x) { return 1U << x; }
 
-// The columns that hold something.
+// The columns that contain something.
 unsigned Columns(const Map& map) {
   unsigned columns = 0;
   for (const std::uint16_t row : map) columns |= row;
@@ -89,7 +89,7 @@ void SpaceInvaders::Act(int action) {
   if (action == kRight) state_.cannon = std::min(state_.cannon + 1, kSide - 1);
 }
 
-// An enemy bullet kills only in the step in which it comes down to the ground.
+// An enemy bullet kills only in the step in which it reaches the ground.
 void SpaceInvaders::MoveBullets() {
   MoveUp(state_.own_bullets);
   MoveDown(state_.enemy_bullets);
@@ -103,7 +103,7 @@ void SpaceInvaders::MoveFleet() {
   if ((Columns(aliens) & Bit(edge)) != 0) {
     state_.right = !state_.right;
     if (aliens[kGround] != 0) state_.terminal = true;
-    // Aliens that sink below the ground come out on top, in the last observation of a game.
+    // Aliens that sink below the ground reappear at the top, in the last observation of a game.
     std::rotate(aliens.begin(), aliens.end() - 1, aliens.end());
   } else {
     for (std::uint16_t& row : aliens) {
@@ -113,7 +113,7 @@ void SpaceInvaders::MoveFleet() {
   if (ReachesCannon(aliens)) state_.terminal = true;
 }
 
-// The lowest alien of the column nearest to the cannon, of two such columns the left one.
+// The lowest alien of the column nearest to the cannon fires; of two such columns, the left one's.
 void SpaceInvaders::FireAtCannon() {
   state_.enemy_shot_timer = kEnemyShotTime;
   const unsigned columns = Columns(state_.aliens);
@@ -141,7 +141,7 @@ int SpaceInvaders::RemoveHitAliens() {
   return reward;
 }
 
-// All else goes on as it was: direction, timers, bullets.
+// Everything else continues unchanged: direction, timers, bullets.
 void SpaceInvaders::ReplaceFleet() {
   state_.aliens = kFleet;
   if (ramping_ && state_.ramp_level < kLastRampLevel) ++state_.ramp_level;
@@ -182,7 +182,7 @@ void SpaceInvaders::Load(ByteReader& in) {
   loaded.terminal = in.Bool();
   loaded.cannon = LoadSmall(in, "a cannon's column", 0, kSide - 1);
   LoadMap(in, loaded.aliens);
-  // Without any there would be none to fire, and no time until the next move.
+  // Without any, nobody could fire, and the time until the next move would be undefined.
   if (Columns(loaded.aliens) == 0) throw in.Wrong("expected at least one alien, found none");
   LoadMap(in, loaded.own_bullets);
   LoadMap(in, loaded.enemy_bullets);

@@ -1,7 +1,7 @@
-// Space Invaders: a fleet of aliens walks to and fro and comes closer with each turn; the cannon
-// shoots at it for a point per alien. A shot, an alien at the cannon or a fleet that would sink
-// below the ground ends the game. Each fleet that is shot down is followed by a faster one
-// (ramping).
+// Space Invaders: a fleet of aliens moves back and forth and comes closer with each turn; the
+// cannon shoots at it for a point per alien. The game ends with a hit on the cannon, an alien
+// reaching it, or a fleet that would sink below the ground. Each destroyed fleet is followed by a
+// faster one (ramping).
 //
 // Nothing in it is random.
 #ifndef STABLEAA_ENV_MINATAR_SPACE_INVADERS_H_
@@ -33,7 +33,7 @@ class SpaceInvaders {
   static constexpr int kEnemyShotTime = 10;
   static constexpr int kGunTime = 5;
 
-  // A yes or no per cell: rows from the top, bit x of a row is its column x.
+  // One bit per cell: rows from the top, bit x of a row is its column x.
   using Map = std::array<std::uint16_t, kSide>;
   static constexpr std::uint16_t kFleetRow = 0b00'1111'1100;
   static constexpr Map kFleet = {kFleetRow, kFleetRow, kFleetRow, kFleetRow};
@@ -42,11 +42,11 @@ class SpaceInvaders {
     int cannon = 5;       // column
     Map aliens = kFleet;  // never empty
     Map own_bullets = {}, enemy_bullets = {};
-    bool right = false;  // where the fleet goes
+    bool right = false;  // the fleet's direction
     int move_timer = kFirstInterval;
     int enemy_shot_timer = kEnemyShotTime;
     int gun_timer = 0;
-    int ramp_level = 0;  // the fleet moves each 12 - level steps, small ones more often
+    int ramp_level = 0;  // the fleet moves every 12 - level steps, small ones more often
     bool terminal = false;
 
     bool operator==(const State&) const = default;

@@ -6,7 +6,7 @@
 namespace stableaa {
 namespace {
 
-// Filters at a time: a tile of AVX-512 takes two panels. And pixels at a time: about as many as the
+// Filters at a time: an AVX-512 tile takes two panels. Pixels at a time: about as many as the
 // first-level cache holds.
 constexpr int kPair = 2 * kPanel;
 constexpr int kPixels = 200;

@@ -1,5 +1,5 @@
-// The gradients of a convolution's weights and bias. A thread has some of the kernel's rows for
-// some pairs of panels, over all samples.
+// The gradients of a convolution's weights and bias. Each thread handles some of the kernel's rows
+// for some pairs of panels, over all samples.
 #ifndef STABLEAA_NN_NATIVE_CONVOLUTION_WEIGHT_GRADIENTS_H_
 #define STABLEAA_NN_NATIVE_CONVOLUTION_WEIGHT_GRADIENTS_H_
 
@@ -14,9 +14,9 @@
 
 namespace stableaa {
 
-// Scratch memory that the convolutions of a network share: for each thread the output gradients of
-// two panels of filters at some pixels. Each panel's pixels lie one after another, so that one long
-// loop goes over them.
+// Scratch memory shared by the convolutions of a network: for each thread, the output gradients of
+// two panels of filters at some pixels. Each panel's pixels are stored one after another, so one
+// long loop covers them.
 class PackedGradients {
  public:
   PackedGradients(const Plan& plan, const NetworkOptions& options);
@@ -31,7 +31,7 @@ class PackedGradients {
 
 class ConvolutionWeightGradients {
  public:
-  // in_rows: where the input under each output pixel begins, kept by the caller.
+  // in_rows: where the input under each output pixel begins, owned by the caller.
   ConvolutionWeightGradients(const PlanStep& step, const std::vector<std::ptrdiff_t>& in_rows,
                              NativeValues& values, PackedGradients& packed);
 
@@ -45,7 +45,7 @@ class ConvolutionWeightGradients {
     int count;
   };
 
-  // For up to two panels of filters from `filter` on.
+  // For up to two panels of filters, starting at `filter`.
   void Pack(const Rows& rows, int filter, float* packed);
   void AddToBias(const Rows& rows, int filter, const float* packed, float* bias) const;
   void AddToWeights(const Rows& rows, int filter, int kernel_row, const float* packed,

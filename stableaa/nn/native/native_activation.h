@@ -18,12 +18,12 @@ class NativeActivation {
   // ReLU is part of the product that computes the values (PanelProduct::relu).
   bool is_relu() const { return step_.activation == Activation::kRelu; }
 
-  // All others, in place.
+  // Applies the others in place.
   void ApplySmooth(std::span<float> values) const;
 
-  // From the gradient of the step's output to that of the activation's argument, in place.
+  // Turns the gradient of the step's output into that of the activation's argument, in place.
   void BackwardSample(int sample) const;
-  // The same for all samples, shared by the threads, which then wait for each other.
+  // The same for all samples, shared by the threads, which wait for each other afterwards.
   void Backward(int count, const NativeWorker& worker) const;
 
  private:

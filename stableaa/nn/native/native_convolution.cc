@@ -66,7 +66,7 @@ void NativeConvolution::Backward(const NativeBackward& pass) {
   }
 }
 
-// Weights with a kernel row's inputs in lanes and the filters below each other.
+// Rearranges the weights, with a kernel row's inputs in lanes and one filter below another.
 void NativeConvolution::TurnWeights(const NativeBackward& pass) {
   const std::ptrdiff_t filters = step_.out.channels;
   const float* const weights = pass.parameters.block().data() + step_.weight;

@@ -1,5 +1,5 @@
-// Convolutions with their activations. The threads share samples in the forward pass and, in the
-// backward pass, for the gradient of the input.
+// Convolutions with their activations. The threads divide samples among themselves in the forward
+// pass and, in the backward pass, for the gradient of the input.
 #ifndef STABLEAA_NN_NATIVE_NATIVE_CONVOLUTION_H_
 #define STABLEAA_NN_NATIVE_NATIVE_CONVOLUTION_H_
 
@@ -33,7 +33,7 @@ class NativeConvolution {
   void TurnWeights(const NativeBackward& pass);
   void BackwardInput(int sample);
 
-  // Inputs of one kernel row: contiguous in the input.
+  // Inputs in one kernel row, which are contiguous.
   int run() const { return step_.kernel * step_.in.channels; }
 
   const Kernels& kernels_;
@@ -48,10 +48,10 @@ class NativeConvolution {
   AlignedBuffer turned_weights_;  // [kernel row][panel][filter][16]
 };
 
-// Convolutions that follow each other: a sample goes through all of them while it is in the caches.
+// Consecutive convolutions: a sample goes through all of them while it is in the caches.
 class NativeConvolutions final : public NativeOperation {
  public:
-  // frames: where the first of them reads the network's input, one sample at a time; or null.
+  // frames: where the first one reads the network's input, one sample at a time; or null.
   NativeConvolutions(const NativeInput* frames, NativeValues& values)
       : frames_(frames), values_(values) {}
 

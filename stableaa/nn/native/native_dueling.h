@@ -1,4 +1,4 @@
-// Q_a = V + A_a − mean A, by one thread.
+// Q_a = V + A_a − mean A, on one thread.
 #ifndef STABLEAA_NN_NATIVE_NATIVE_DUELING_H_
 #define STABLEAA_NN_NATIVE_NATIVE_DUELING_H_
 

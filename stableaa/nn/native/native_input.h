@@ -14,14 +14,14 @@ class NativeInput {
  public:
   NativeInput(const Plan& plan, NativeValues& values);
 
-  // Vectors, and frames that a linear step reads, are taken for all samples before the first
-  // step. Otherwise convolutions load the frames of one sample after another.
+  // Vectors, and frames that a linear step reads, are taken for all samples before the first step.
+  // Otherwise convolutions load the frames sample by sample.
   bool is_taken_whole() const { return is_taken_whole_; }
 
-  // This thread's share of all samples.
+  // Takes this thread's share of all samples.
   void Take(const NetworkInput& input, const NativeWorker& worker) const;
 
-  // The frames of one sample, interleaved and divided.
+  // Loads the frames of one sample, interleaved and divided.
   void LoadSample(const NetworkInput& input, int sample, float* to) const;
 
  private:

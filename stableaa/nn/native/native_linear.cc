@@ -72,8 +72,8 @@ void NativeLinear::Backward(const NativeBackward& pass) {
   if (step_.input > 0) BackwardInput(pass);
 }
 
-// Puts samples into lanes: the input's for the gradient of the weights, and those of the output's
-// gradient for the gradient of the input.
+// Puts samples into lanes: the input's for the gradient of the weights, and the output gradient's
+// for the gradient of the input.
 void NativeLinear::TurnSamples(int count, const NativeWorker& worker) {
   const std::ptrdiff_t in = step_.fan_in;
   const std::ptrdiff_t out = step_.out.channels;
@@ -89,7 +89,7 @@ void NativeLinear::TurnSamples(int count, const NativeWorker& worker) {
     float* const gradient = values_.Gradient(step_.output) + g * kPanelSize * out;
     kernels_.to_lanes(gradient, out, rows, out, turned);
     std::fill(turned + out * kPanelSize, turned + padded * kPanelSize, 0.0F);
-    // What former batches left in the rest of the last group must not spread.
+    // Leftovers from earlier batches in the rest of the last group must not spread.
     std::fill(gradient + rows * out, gradient + kPanelSize * out, 0.0F);
   }
   worker.Wait();

@@ -1,5 +1,5 @@
-// Y = X · Wᵀ + b and the activation. The threads share outputs in the forward pass, and inputs or
-// groups of 16 samples in the backward pass.
+// Y = X · Wᵀ + b and the activation. The threads divide outputs among themselves in the forward
+// pass, and inputs or groups of 16 samples in the backward pass.
 #ifndef STABLEAA_NN_NATIVE_NATIVE_LINEAR_H_
 #define STABLEAA_NN_NATIVE_NATIVE_LINEAR_H_
 
@@ -15,16 +15,16 @@
 
 namespace stableaa {
 
-// Scratch memory that the linear steps of a network share in the backward pass: values and
-// gradients with samples in lanes, [group][component][16]. Empty for inference.
+// Scratch memory shared by the linear steps of a network in the backward pass: values and gradients
+// with samples in lanes, [group][component][16]. Empty for inference.
 class LinearLanes {
  public:
   LinearLanes(const Plan& plan, const NativeValues& values);
 
-  // Before a backward pass: the inputs of the one before are out of date.
+  // Call before a backward pass: the inputs of the previous one are out of date.
   void Forget();
 
-  // The values that linear steps read, turned once for all of them.
+  // The values that linear steps read, rearranged once for all of them.
   float* input(int value) { return inputs_[static_cast<std::size_t>(value)].data(); }
   bool has_input(int value) const { return has_input_[static_cast<std::size_t>(value)] != 0; }
   void set_has_input(int value) { has_input_[static_cast<std::size_t>(value)] = 1; }

@@ -1,7 +1,7 @@
-// The default backend: every pass by the loop of kernels.h, on values that lie row, column, channel
-// and weights that lie in panels. All memory is taken at construction.
+// The default backend: every pass uses the loop of kernels.h, on values stored by row, column,
+// channel and weights stored in panels. All memory is allocated at construction.
 //
-// Threads share each operation, and wait for each other after it.
+// Threads share each operation and wait for each other after it.
 
 #include <algorithm>
 #include <cstring>
@@ -46,7 +46,7 @@ class NativeNetwork final : public Network {
         input_(plan(), values_),
         lanes_(plan(), values_),
         packed_(plan(), options) {
-    NativeConvolutions* chain = nullptr;  // if the step before is a convolution
+    NativeConvolutions* chain = nullptr;  // set if the previous step is a convolution
     for (std::size_t s = 0; s < plan().steps.size(); ++s) {
       const PlanStep& step = plan().steps[s];
       const GradientOrder order = OrderOf(plan(), s);

@@ -1,4 +1,4 @@
-// One operation of a native network: a class for each kind, with tables of its own.
+// One operation of a native network. Each kind is a class with its own tables.
 #ifndef STABLEAA_NN_NATIVE_NATIVE_OPERATION_H_
 #define STABLEAA_NN_NATIVE_NATIVE_OPERATION_H_
 
@@ -9,7 +9,7 @@
 
 namespace stableaa {
 
-// What one thread needs to know of a pass.
+// What one thread needs to know about a pass.
 struct NativeForward {
   const Parameters& parameters;
   const NetworkInput& input;
@@ -22,22 +22,22 @@ struct NativeBackward {
   NativeWorker worker;
 };
 
-// Every thread calls Forward or Backward; all of them wait for each other afterwards.
+// Every thread calls Forward or Backward; they all wait for each other afterwards.
 class NativeOperation {
  public:
   virtual ~NativeOperation() = default;
   virtual void Forward(const NativeForward& pass) = 0;
-  // From the gradient of the output, which it may overwrite, to those of the parameters and of the
-  // input.
+  // Computes the gradients of the parameters and of the input from that of the output, which it may
+  // overwrite.
   virtual void Backward(const NativeBackward& pass) = 0;
 };
 
 // Steps that read the same input pass gradients on to it one after another, the last step first.
 struct GradientOrder {
-  bool sets_input = true;           // instead of adding to what another step has passed on
-  bool output_is_complete = false;  // the activation's derivative is in the output's gradient
-  // A convolution that is the last to add also takes the gradient through the activation of the
-  // step before, while it is in the caches: this step.
+  bool sets_input = true;           // instead of adding to what another step passed on
+  bool output_is_complete = false;  // the output's gradient includes the activation's derivative
+  // If a convolution is the last to add, it also applies the derivative of the preceding step's
+  // activation while the gradient is in the caches. This is that preceding step.
   const PlanStep* completes = nullptr;
 };
 

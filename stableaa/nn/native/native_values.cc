@@ -3,8 +3,8 @@
 namespace stableaa {
 namespace {
 
-// Only the backward pass needs values between two convolutions again; without it each thread has
-// room for one sample.
+// Only the backward pass needs the values between two convolutions again; without it, each thread
+// has room for one sample.
 bool IsPassing(const Plan& plan, int value, bool training) {
   if (training) return false;
   const std::vector<std::size_t> readers = ReadersOf(plan, value);
@@ -30,7 +30,7 @@ NativeValues::NativeValues(const Plan& plan, const NetworkOptions& options)
     sizes_.push_back(size);
     passing_.push_back(is_passing);
     values_.emplace_back(static_cast<std::size_t>(slots * size));
-    // A panel more, since the products read whole panels.
+    // One extra panel, since the products read whole panels.
     gradients_.push_back(
         training_ && v > 0 ? AlignedBuffer(static_cast<std::size_t>(samples() * size + kPanelSize))
                            : AlignedBuffer());

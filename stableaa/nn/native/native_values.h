@@ -1,4 +1,4 @@
-// The memory of a native network's values and of their gradients: [sample][row][column][channel].
+// Memory for a native network's values and their gradients: [sample][row][column][channel].
 #ifndef STABLEAA_NN_NATIVE_NATIVE_VALUES_H_
 #define STABLEAA_NN_NATIVE_NATIVE_VALUES_H_
 
@@ -12,7 +12,7 @@
 
 namespace stableaa {
 
-// kPanel for sums with pointers.
+// kPanel for pointer arithmetic.
 inline constexpr std::ptrdiff_t kPanelSize = kPanel;
 
 // The steps that have a value as input, in order.
@@ -25,17 +25,17 @@ class NativeValues {
   int batch() const { return batch_; }
   bool training() const { return training_; }
 
-  // The batch rounded up to whole groups of 16, for the passes that have samples in lanes.
+  // The batch rounded up to whole groups of 16, for passes with samples in lanes.
   std::ptrdiff_t samples() const { return PanelCount(batch_) * kPanelSize; }
 
-  // From the first sample on, for values that have room for all.
+  // Starts with the first sample; for values that have room for all samples.
   float* Value(int value) { return values_[Index(value)].data(); }
   float* ValueAt(int value, int sample, const NativeWorker& worker) {
     const int slot = passing_[Index(value)] ? worker.index : sample;
     return Value(value) + std::ptrdiff_t{slot} * sizes_[Index(value)];
   }
 
-  // For training only, and not for the network's input.
+  // Only for training, and not for the network's input.
   float* Gradient(int value) { return gradients_[Index(value)].data(); }
   float* GradientAt(int value, int sample) {
     return Gradient(value) + std::ptrdiff_t{sample} * sizes_[Index(value)];

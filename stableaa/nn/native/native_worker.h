@@ -1,4 +1,4 @@
-// The threads of a native network. Each calls the same functions with a worker of its own.
+// The threads of a native network. Each calls the same functions with its own worker.
 #ifndef STABLEAA_NN_NATIVE_NATIVE_WORKER_H_
 #define STABLEAA_NN_NATIVE_NATIVE_WORKER_H_
 
@@ -13,7 +13,7 @@ struct NativeWorker {
   int index = 0;
   int count = 1;
 
-  // This thread's share of `size` things: [first, last).
+  // This thread's share of `size` items: [first, last).
   std::pair<int, int> Share(int size) const {
     const auto bound = [&](int i) {
       return static_cast<int>(static_cast<std::int64_t>(size) * i / count);
@@ -21,7 +21,7 @@ struct NativeWorker {
     return {bound(index), bound(index + 1)};
   }
 
-  // Until all threads are here.
+  // Waits until all threads are here.
   void Wait() const {
     if (count > 1) {
 #pragma omp barrier

@@ -9,7 +9,7 @@ namespace {
 // 0x1EDC6F41 with its bits in reverse order: bytes enter with their lowest bit first.
 constexpr std::uint32_t kPolynomial = 0x82F63B78;
 
-// What eight steps of the division make of each byte.
+// The effect of eight steps of the division on each byte.
 constexpr std::array<std::uint32_t, 256> MakeTable() {
   std::array<std::uint32_t, 256> table = {};
   for (std::uint32_t byte = 0; byte < table.size(); ++byte) {

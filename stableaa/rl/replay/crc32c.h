@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), the checksum of TensorBoard's event files. zlib's CRC-32 has another
+// CRC-32C (Castagnoli), the checksum in TensorBoard's event files. zlib's CRC-32 uses another
 // polynomial.
 #ifndef STABLEAA_RL_REPLAY_CRC32C_H_
 #define STABLEAA_RL_REPLAY_CRC32C_H_
@@ -11,8 +11,8 @@ namespace stableaa {
 
 std::uint32_t Crc32c(std::span<const std::byte> bytes);
 
-// As stored in a record: rotated right by 15 bits, plus 0xa282ead8. A checksum of bytes that hold
-// their own plain checksum would say little about them.
+// As stored in a record: rotated right by 15 bits, plus 0xa282ead8. Unmasked, the checksum of bytes
+// that contain their own checksum would say little about them.
 std::uint32_t MaskedCrc32c(std::span<const std::byte> bytes);
 
 }  // namespace stableaa

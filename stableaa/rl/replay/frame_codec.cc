@@ -33,7 +33,7 @@ FrameCodec::FrameCodec(Compression compression, std::size_t frame_bytes)
 
 FrameCodec::~FrameCodec() = default;
 
-// The blob's length, or 0 if it does not fit.
+// Returns the blob's length, or 0 if it does not fit.
 std::size_t FrameCodec::Compress(std::span<const std::uint8_t> frame,
                                  std::span<std::uint8_t> blob) {
   if (compression_ == Compression::kLz4) {

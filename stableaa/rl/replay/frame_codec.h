@@ -1,4 +1,4 @@
-// Frames as they are, or compressed one by one.
+// Stores frames as they are or compresses them one by one.
 #ifndef STABLEAA_RL_REPLAY_FRAME_CODEC_H_
 #define STABLEAA_RL_REPLAY_FRAME_CODEC_H_
 
@@ -12,7 +12,7 @@
 
 namespace stableaa {
 
-// For frames of one size. A blob is shorter than the frame, or it is the frame itself. Not
+// All frames have the same size. A blob is either shorter than its frame or the frame itself. Not
 // thread-safe.
 class FrameCodec {
  public:
@@ -25,14 +25,14 @@ class FrameCodec {
   // Appends the frame's blob.
   void Encode(std::span<const std::uint8_t> frame, std::vector<std::uint8_t>& out);
 
-  // False for a blob that is not one of Encode's; what is in `frame` is unspecified then.
+  // Returns false for a blob that Encode did not write; `frame` is then unspecified.
   bool Decode(std::span<const std::uint8_t> blob, std::span<std::uint8_t> frame);
 
-  // A frame's worth of memory that others may use between two calls.
+  // One frame's worth of memory that callers may use between two calls.
   std::span<std::uint8_t> scratch() { return scratch_; }
 
  private:
-  struct Contexts;  // of zstd, which would else be made anew for each frame
+  struct Contexts;  // zstd's, kept because making them anew for each frame is slow
 
   std::size_t Compress(std::span<const std::uint8_t> frame, std::span<std::uint8_t> blob);
 

@@ -1,4 +1,4 @@
-// For tests of the replay: one that keeps whole transitions and does everything by the definition,
+// For replay tests: a replay that stores whole transitions and follows the definition literally,
 // and random episodes for both.
 #ifndef STABLEAA_RL_REPLAY_NAIVE_REPLAY_TEST_H_
 #define STABLEAA_RL_REPLAY_NAIVE_REPLAY_TEST_H_
@@ -24,7 +24,7 @@ namespace stableaa::naive_replay_test {
 using Bytes = std::vector<std::uint8_t>;
 
 inline constexpr int kActions = 18;
-inline constexpr double kDiscount = .5;  // returns of small whole rewards are exact
+inline constexpr double kDiscount = .5;  // keeps returns of small whole rewards exact
 
 struct NaiveState {
   Bytes observation;
@@ -48,7 +48,7 @@ struct NaiveReplay {
   int n_step = 1;
   std::int64_t size = 1;
   std::vector<NaiveState> states = {};
-  std::map<std::int64_t, NaiveEnd> ends = {};  // of episodes
+  std::map<std::int64_t, NaiveEnd> ends = {};  // by episode
 
   std::optional<NaiveTransition> At(std::int64_t id) const {
     const auto of = [this](std::int64_t i) -> const NaiveState& {
@@ -72,7 +72,7 @@ struct NaiveReplay {
                            static_cast<float>(discount)};
   }
 
-  // Those that can be sampled.
+  // The ids that can be sampled.
   std::vector<std::int64_t> Ids() const {
     std::vector<std::int64_t> ids;
     const std::int64_t count = std::ssize(states);
@@ -121,14 +121,14 @@ class Player {
     if (!in_episode_) naive_.ends[episode_] = {std::ssize(naive_.states) - 1, terminated};
   }
 
-  // Goes on with another replay, which is in the same state.
+  // Continues with another replay, which is in the same state.
   void set_replay(Replay& replay) { replay_ = &replay; }
   const NaiveReplay& naive() const { return naive_; }
   bool in_episode() const { return in_episode_; }
 
  private:
-  // Mostly one new frame; now and then none, several, or all. Few different frames, so that equal
-  // ones meet by accident.
+  // Usually adds one new frame, sometimes none, several or all. There are few distinct frames, so
+  // equal ones meet by accident.
   void Shift() {
     const std::size_t size = shape_.frames.frame_bytes;
     const auto stack = static_cast<std::size_t>(shape_.frames.stack);

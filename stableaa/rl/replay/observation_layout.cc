@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kGreyLevels = 255;
 
-// Whether an observation is a stack of frames, each of which the next observations show again.
+// Whether an observation is a stack of frames that reappear in later observations.
 bool IsStack(const EnvironmentSpec& spec) { return spec.id.starts_with("atari/"); }
 
 }  // namespace
@@ -96,7 +96,7 @@ void StateGatherer::Add(std::span<const std::uint8_t* const> frames) {
 }
 
 void StateGatherer::Add(std::span<const std::uint8_t> observation) {
-  // The frames of an encoded observation follow each other as its planes do.
+  // An encoded observation's frames lie one after another, as its planes do.
   const std::uint8_t* const first = observation.data();
   if (input_.is_vector() || shape_.stack == 1) return Add(std::span(&first, 1));
   ++count_;

@@ -1,4 +1,4 @@
-// How observations of an environment become what the replay stores and what networks take.
+// How an environment's observations become what the replay stores and what networks take.
 //
 // An observation is `stack` frames of `frame_bytes` each, oldest first. A frame is one plane or
 // several (bytes, rows first), or a vector of floats:
@@ -22,7 +22,7 @@
 
 namespace stableaa {
 
-// What the replay needs to know.
+// What the replay needs to know about frames.
 struct FrameShape {
   int stack = 1;
   std::size_t frame_bytes = 0;
@@ -39,25 +39,25 @@ class ObservationLayout {
   // The networks' input: planes of bytes divided by 255 (Atari) or 1 (MinAtar), or a vector.
   const InputSpec& input() const { return input_; }
 
-  // Environment i of the batch, into observation_bytes() bytes.
+  // Writes the observation of environment i of the batch, observation_bytes() bytes.
   void Encode(const Observations& observations, std::size_t i, std::span<std::uint8_t> out) const;
 
  private:
   FrameShape frames_;
   InputSpec input_;
-  std::size_t elements_ = 0;    // of one observation
-  bool channels_last_ = false;  // planes have to be taken apart
-  float divisor_ = 1;           // of bytes that become floats; 0: they do not
+  std::size_t elements_ = 0;    // per observation
+  bool channels_last_ = false;  // planes must be separated
+  float divisor_ = 1;           // for bytes that become floats; 0: they stay bytes
 };
 
-// Inputs of a network gathered state by state, each given by the pointers to its `stack` frames.
+// Gathers network inputs state by state, each given by pointers to its `stack` frames.
 class StateGatherer {
  public:
   explicit StateGatherer(const ObservationLayout& layout);
 
   void Clear();
   void Add(std::span<const std::uint8_t* const> frames);  // borrowed until the forward pass
-  // One whole observation of Encode.
+  // Adds one whole observation, as written by Encode.
   void Add(std::span<const std::uint8_t> observation);
 
   int count() const { return count_; }

@@ -139,7 +139,7 @@ TEST(ObservationLayout, EncodesIntoItsOwnSizeOnly) {
 
 // ---- StateGatherer ----
 
-// States by pointers to their frames and as whole observations give the network's own outputs.
+// States given by frame pointers or as whole observations produce the network's own outputs.
 void ExpectGatheredLikeDirect(const EnvironmentSpec& spec, const NetworkSpec& network_spec,
                               const std::vector<std::uint8_t>& observations, int count) {
   const ObservationLayout layout(spec);
@@ -168,7 +168,7 @@ void ExpectGatheredLikeDirect(const EnvironmentSpec& spec, const NetworkSpec& ne
   }
 
   StateGatherer by_frames(layout), by_observation(layout);
-  for (StateGatherer* const gatherer : {&by_frames, &by_observation}) {  // what Clear forgets
+  for (StateGatherer* const gatherer : {&by_frames, &by_observation}) {  // which Clear forgets
     gatherer->Add(std::span(observations).subspan(size, size));
     gatherer->Clear();
     EXPECT_EQ(gatherer->count(), 0);
@@ -187,7 +187,7 @@ void ExpectGatheredLikeDirect(const EnvironmentSpec& spec, const NetworkSpec& ne
     std::vector<float> outputs(n * actions);
     network->Forward(parameters, gatherer->Input(0, count), outputs);
     EXPECT_EQ(outputs, direct);
-    // A part of them.
+    // Only some of them.
     outputs.resize(2 * actions);
     network->Forward(parameters, gatherer->Input(count - 3, 2), outputs);
     const auto begin = direct.begin() + static_cast<std::ptrdiff_t>((n - 3) * actions);

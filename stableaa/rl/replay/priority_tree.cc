@@ -18,7 +18,7 @@ std::size_t PriorityTree::Find(double prefix) const {
   while (node < first_leaf_) {
     const double left = nodes_[2 * node];
     const double right = nodes_[2 * node + 1];
-    // By rounding the prefix may reach beyond the last leaf that has a priority.
+    // Rounding may push the prefix beyond the last leaf with a priority.
     const bool goes_left = left > 0 && (prefix < left || !(right > 0));
     if (!goes_left) prefix -= left;
     node = 2 * node + (goes_left ? 0 : 1);

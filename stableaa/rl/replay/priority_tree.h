@@ -8,8 +8,8 @@
 
 namespace stableaa {
 
-// Every inner node is the sum of its two children as computed from them, not from differences: the
-// bits of the tree depend on the leaves alone and not on their history, and errors do not pile up.
+// Every inner node is recomputed as the sum of its two children, never updated by differences. So
+// the tree's bits depend only on the leaves, not on their history, and errors do not accumulate.
 class PriorityTree {
  public:
   // All priorities are 0.

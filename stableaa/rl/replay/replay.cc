@@ -26,9 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kSegmentStates = 1024;
-// A small replay has at least about so many segments, so it stores not much more than `size`.
+// A small replay has at least about this many segments so that it stores little more than `size`.
 constexpr std::int64_t kLeastSegments = 8;
-// LZ4 and the 32-bit offsets in a segment need frames and segments below 2 GiB.
+// LZ4 and the 32-bit offsets within a segment require frames and segments below 2 GiB.
 constexpr std::size_t kMaxObservationBytes = std::size_t{1} << 28;
 constexpr std::size_t kMaxSegmentBytes = std::size_t{1} << 30;
 constexpr std::int64_t kMaxId = std::int64_t{1} << 60;
@@ -54,7 +54,7 @@ void CheckShape(const FrameShape& shape) {
 
 std::string SegmentName(std::int64_t number) { return fmt::format("segment-{:08}.bin", number); }
 
-// The number of the segment that a file of this name holds; -1: it is none.
+// The number of the segment in a file of this name, or -1 if it is not a segment file.
 std::int64_t SegmentNumber(const std::string& name) {
   constexpr std::string_view kPrefix = "segment-";
   std::int64_t number = 0;
@@ -183,7 +183,7 @@ void Replay::Push(std::span<const std::uint8_t> observation) {
   DropOldSegments();
 }
 
-// The least shift at which the rest of the newest observation is the beginning of this one.
+// The smallest shift at which the rest of the newest observation is the start of this one.
 int Replay::NewFrames(std::span<const std::uint8_t> observation) const {
   for (int shift = 0; shift < shape_.stack; ++shift) {
     const std::size_t skipped = static_cast<std::size_t>(shift) * shape_.frame_bytes;
@@ -194,7 +194,7 @@ int Replay::NewFrames(std::span<const std::uint8_t> observation) const {
   return shape_.stack;
 }
 
-// Pending transitions before `end` have got their next states.
+// Call when the pending transitions before `end` have their next states.
 void Replay::MakeEligible(std::int64_t end) {
   for (; first_pending_ < end; ++first_pending_) {
     ++transitions_;
@@ -243,8 +243,8 @@ std::int64_t Replay::next_id() const { return next_id_; }
 void Replay::SampleUniform(int count, RandomStream& random, std::vector<std::int64_t>& ids) const {
   if (transitions_ < 1) throw std::logic_error("Replay: no transition to sample");
   ids.clear();
-  // All of these but the last states of episodes can be sampled. Such a state follows one that can
-  // or is the first, so that at least a third can.
+  // All of these can be sampled except the last states of episodes. Each of those follows one that
+  // can be sampled or comes first, so at least a third of all can.
   const std::int64_t begin = window_begin();
   while (ids.size() < static_cast<std::size_t>(count)) {
     const std::int64_t id = random.Integer(begin, first_pending_ - 1);
@@ -273,8 +273,8 @@ void Replay::Sample(int count, double importance, RandomStream& random,
   }
 }
 
-// Frames [first, first + count) of a segment; next: those of the next state, count 0 if they are
-// the last ones of the first run.
+// Frames [first, first + count) of a segment. For the next state, count is 0 if its frames are the
+// last ones of the first run.
 struct Replay::Reading {
   struct Run {
     const ReplaySegment* segment = nullptr;
@@ -308,7 +308,7 @@ void Replay::Read(std::span<const std::int64_t> ids, ReplayBatch& batch) const {
   for (const Reading& reading : readings) out = ReadFrames(reading, out, batch);
 }
 
-// All but the frames; the id of the next state.
+// Reads everything but the frames; returns the id of the next state.
 std::int64_t Replay::ReadReturn(std::int64_t id, ReplayBatch& batch) const {
   if (!Holds(id)) {
     throw std::logic_error(fmt::format("Replay::Read: {} is not a transition", id));
@@ -400,7 +400,7 @@ double Replay::bytes_per_frame() const {
 std::uint64_t Replay::EstimateBytes(const ReplayOptions& options, const FrameShape& shape,
                                     std::int64_t reserve) {
   CheckShape(shape);
-  // One new frame per state, besides the whole stack of each segment's first.
+  // One new frame per state, plus the whole stack for the first state of each segment.
   const std::int64_t segment_states = SegmentStates(options, shape);
   const std::int64_t segments = (options.size + reserve) / segment_states + 2;
   const bool compressed = options.compression != Compression::kNone;
@@ -450,9 +450,9 @@ void Replay::SaveOptions(ByteWriter& out) const {
   out.F64(options_.priority_floor);
 }
 
-// What the options are; I64 next id; if there are states: I64 number of the oldest segment, U32
-// checksum of each full one, the open one; if prioritised: F64 largest priority, F64s the newest
-// `size` states' priorities.
+// Format: the options; I64 next id; if there are states, I64 number of the oldest segment, U32
+// checksum of each full segment, and the open one; if prioritised, F64 largest priority and F64s
+// with the priorities of the newest `size` states.
 void Replay::Save(ByteWriter& out) const {
   SaveOptions(out);
   out.I64(next_id_);
@@ -584,7 +584,7 @@ void Replay::CheckEpisodes(const ByteReader& in) const {
   }
 }
 
-// Recovers, from the states, the part of the replay's state that is not saved.
+// Recovers from the states whatever part of the replay's own state is not saved.
 void Replay::FindEligible() {
   const std::int64_t newest = next_id_ - 1;
   const auto goes_on = [this](std::int64_t id) {

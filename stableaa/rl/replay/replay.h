@@ -1,10 +1,10 @@
 // The memory of transitions that agents learn from.
 //
 // States are numbered from 0 in the order in which they were met; a number ("id") is never reused.
-// A state is an observation with the action taken in it, or the last one of its episode, with none.
-// Frames that consecutive observations share are stored once: an observation of `stack` frames
-// whose first ones are the newest of the observation before adds only the others (but all of them
-// where a segment begins, so that segments do not need one another).
+// A state is an observation with the action taken in it, or the last observation of its episode,
+// with no action. Frames that consecutive observations share are stored once: an observation whose
+// first frames are the newest of the previous one adds only the rest. The first state of a segment
+// stores all of its frames, which keeps segments independent of each other.
 //
 // A transition is named by the id of its state s:
 //
@@ -12,12 +12,12 @@
 //   next state: k states further; discount: g^k, or 0 if the episode terminated within these k
 //   steps
 //
-// so no return and no stack of frames crosses the end of an episode. It can be sampled once its
-// next state is there.
+// so no return and no stack of frames crosses the end of an episode. A transition can be sampled
+// once its next state has been stored.
 //
 // States are kept in segments of a fixed number of states. A full segment never changes, so
-// checkpoints write each to a file once. The newest `size` states are sampled; the oldest segment
-// is dropped when the others hold size + reserve states.
+// checkpoints write it to a file only once. Samples come from the newest `size` states; the oldest
+// segment is dropped once the others hold size + reserve states.
 #ifndef STABLEAA_RL_REPLAY_REPLAY_H_
 #define STABLEAA_RL_REPLAY_REPLAY_H_
 
@@ -46,12 +46,12 @@ struct StateRecord;
 
 enum class Compression { kNone, kLz4, kZstd };
 
-// With the names by which users know them.
+// Each with its user-visible name.
 const std::vector<std::pair<std::string, Compression>>& Compressions();
 
 // Keys replay.*.
 struct ReplayOptions {
-  // States that can be sampled, the newest ones, 1 to 2^40. An Atari frame of 84×84 takes 7 KB
+  // How many of the newest states can be sampled, 1 to 2^40. An 84×84 Atari frame takes 7 KB
   // uncompressed.
   std::int64_t size = 100'000;
 
@@ -59,25 +59,25 @@ struct ReplayOptions {
   std::int64_t start = 5'000;
 
   // Compression of the stored frames. kLz4 makes Atari frames about 7 times smaller and reads a
-  // batch in well under a millisecond; kZstd is smaller and slower still.
+  // batch in well under a millisecond; kZstd is even smaller and slower.
   Compression compression = Compression::kNone;
 
   // Sample in proportion to (|TD error| + priority_floor)^priority_exponent instead of uniformly
-  // (Schaul et al. 2016). The options below have no effect without it.
+  // (Schaul et al. 2016). Without it, the options below have no effect.
   bool prioritized = false;
 
-  // How strongly priorities count, 0 (uniform) to 1.
+  // How strongly priorities matter, 0 (uniform) to 1.
   double priority_exponent = 0.6;
 
-  // Added to every |TD error|, so that no transition is forgotten; 1e-12 to 1e6.
+  // Added to every |TD error| so that no transition is forgotten; 1e-12 to 1e6.
   double priority_floor = 1e-6;
 
-  // Exponent of the importance weights in the first step, 0 to 1. 1 corrects the bias of
-  // prioritised sampling fully, 0 not at all.
+  // Exponent of the importance weights in the first step, 0 to 1. 1 fully corrects the bias of
+  // prioritised sampling, 0 leaves it.
   double importance_start = 0.4;
 
-  // Steps in the environment over which that exponent grows linearly to 1, 0 to 2^40. 0: it is 1
-  // from the beginning.
+  // Steps in the environment over which that exponent grows linearly to 1, 0 to 2^40. With 0 it is
+  // 1 from the start.
   std::int64_t importance_steps = 1'000'000;
 
   // Throws BadInput.
@@ -86,21 +86,21 @@ struct ReplayOptions {
 
 void Describe(Config& config, ReplayOptions& options);
 
-// What the replay has to know of the agent.
+// What the replay needs to know about the agent.
 struct ReturnOptions {
   int n_step = 1;
   double discount = 0.99;
 };
 
-// Transitions, their frames copied out of the replay: it may change meanwhile.
+// Transitions with copies of their frames; the replay may change in the meantime.
 struct ReplayBatch {
   std::vector<std::int64_t> ids, next_ids;
   std::vector<int> actions;
   std::vector<float> rewards;    // R
-  std::vector<float> discounts;  // of the next state's value; 0: there is none
+  std::vector<float> discounts;  // of the next state's value; 0 if there is none
   // Importance weights of prioritised replay, at most 1; empty for uniform samples.
   std::vector<float> weights;
-  // count × stack pointers into `storage`, or into one another's frames.
+  // count × stack pointers into `storage`, some of them equal.
   std::vector<const std::uint8_t*> frames, next_frames;
   std::vector<std::uint8_t> storage;
 
@@ -110,12 +110,12 @@ struct ReplayBatch {
   std::span<const std::uint8_t* const> Next(std::size_t j, int stack) const;
 };
 
-// Not thread-safe, not even its const methods. Misuse (two episodes at once, reading what is no
-// transition) is a std::logic_error.
+// Not thread-safe, not even its const methods. Misuse (two episodes at once, reading an id that is
+// not a transition) throws std::logic_error.
 class Replay {
  public:
-  // `reserve`: states that stay readable after they are too old to be sampled, for batches that
-  // were sampled ahead of their use.
+  // `reserve`: states that stay readable after they become too old to be sampled, for batches that
+  // are sampled ahead of their use.
   Replay(const ReplayOptions& options, const ReturnOptions& returns, const FrameShape& shape,
          std::int64_t reserve);
   ~Replay();
@@ -124,55 +124,55 @@ class Replay {
 
   // Begins an episode. The observation is `stack` frames, oldest first.
   void Begin(std::span<const std::uint8_t> observation);
-  // The action taken in the newest state and its outcome. If the episode has ended, `next` is its
-  // last observation, and Begin has to follow.
+  // Adds the action taken in the newest state and its outcome. If the episode has ended, `next` is
+  // its last observation, and Begin must follow.
   void Add(int action, float reward, bool terminated, bool truncated,
            std::span<const std::uint8_t> next);
 
   // Transitions that can be sampled now.
   std::int64_t transitions() const;
   std::int64_t states() const;   // stored
-  std::int64_t next_id() const;  // of the next state to come
-  // Whether an episode goes on, so that Add may come next.
+  std::int64_t next_id() const;  // id of the next state
+  // Whether an episode is under way, so that Add may be called.
   bool in_episode() const { return in_episode_; }
-  // The last observation of Begin or Add.
+  // The observation last passed to Begin or Add.
   std::span<const std::uint8_t> newest_observation() const { return newest_; }
 
-  // Whether Read accepts it as a transition.
+  // Whether Read accepts `id` as a transition.
   bool Holds(std::int64_t id) const;
 
   // Draws `count` ids, each transition equally likely, with replacement. Needs transitions() > 0.
   void SampleUniform(int count, RandomStream& random, std::vector<std::int64_t>& ids) const;
 
-  // In proportion to priority^exponent, stratified (Schaul et al. 2016), with the importance
-  // weights (N p)^-b, divided by the largest of the batch; uniform, without weights, unless
-  // options.prioritized.
+  // Samples in proportion to priority^exponent, stratified (Schaul et al. 2016), with importance
+  // weights (N p)^-b divided by the largest of the batch. Without options.prioritized: uniformly
+  // and without weights.
   void Sample(int count, double importance, RandomStream& random, std::vector<std::int64_t>& ids,
               std::vector<float>& weights) const;
 
-  // Fills all of the batch but `weights`. At most `reserve` states may have come since the ids were
-  // sampled.
+  // Fills the batch except for `weights`. At most `reserve` states may have been added since the
+  // ids were sampled.
   void Read(std::span<const std::int64_t> ids, ReplayBatch& batch) const;
 
-  // Takes the TD error of each; ids that are gone are ignored. New transitions get the largest
-  // priority so far. Throws WorkFailed, and changes nothing, if an error is not finite. Does
-  // nothing unless options.prioritized.
+  // Sets priorities from the TD error of each id; ids that are gone are ignored. New transitions
+  // get the largest priority so far. Throws WorkFailed, without changing anything, if an error is
+  // not finite. Does nothing unless options.prioritized.
   void SetPriorities(std::span<const std::int64_t> ids, std::span<const float> errors);
 
-  // Bytes in use, and those of frames alone per stored frame.
+  // Bytes in use; and bytes per stored frame, counting frames only.
   std::uint64_t bytes() const;
   double bytes_per_frame() const;
-  // An estimate for a full replay. Compressed frames are counted as a seventh of their size; those
-  // of Atari take 163 to 806 bytes, depending on the game.
+  // Estimates the size of a full replay. Assumes that compression shrinks frames to a seventh;
+  // Atari's take 163 to 806 bytes, depending on the game.
   static std::uint64_t EstimateBytes(const ReplayOptions& options, const FrameShape& shape,
                                      std::int64_t reserve);
 
-  // Checkpoints. SaveSegments writes the full segments that `directory` does not have yet; Save
-  // everything else, with the numbers and checksums of these segments. RemoveOldSegments, once what
-  // Save wrote is safe on disk, deletes the files that the last SaveSegments did not count. Load
-  // throws BadInput, naming the file and what is wrong, and changes nothing then: also for actions
-  // beyond 0 to `actions` - 1. Segment files that the state does not name are ignored, and replaced
-  // by the next SaveSegments.
+  // Checkpoints. SaveSegments writes the full segments that `directory` does not have yet. Save
+  // writes everything else, including the numbers and checksums of these segments.
+  // RemoveOldSegments, called once Save's output is safe on disk, deletes the files that the last
+  // SaveSegments did not count. Load throws BadInput, naming the file and the problem, and then
+  // changes nothing; actions outside 0 to `actions` - 1 are an error too. It ignores segment files
+  // that the state does not name; the next SaveSegments replaces them.
   void SaveSegments(const std::filesystem::path& directory);
   void Save(ByteWriter& out) const;
   void RemoveOldSegments(const std::filesystem::path& directory) const;
@@ -186,8 +186,8 @@ class Replay {
   void MakeEligible(std::int64_t end);
   void DropOldSegments();
 
-  std::int64_t first_id() const;      // stored
-  std::int64_t window_begin() const;  // the first of the newest `size`
+  std::int64_t first_id() const;      // the oldest stored
+  std::int64_t window_begin() const;  // first of the newest `size`
   std::size_t Slot(std::int64_t id) const;
   const ReplaySegment& SegmentOf(std::int64_t id) const;
   const StateRecord& RecordOf(std::int64_t id) const;
@@ -213,21 +213,21 @@ class Replay {
   std::int64_t segment_states_;
   std::unique_ptr<FrameCodec> codec_;
 
-  // The last one is open; state id is in number id / segment_states_.
+  // The last one is open. State `id` is in the segment with number id / segment_states_.
   std::deque<std::unique_ptr<ReplaySegment>> segments_;
   std::int64_t next_id_ = 0;
   bool in_episode_ = false;
   std::vector<std::uint8_t> newest_;  // observation
-  // All transitions before can be sampled, unless they are too old; none from here on.
+  // All transitions before this can be sampled unless they are too old; none from here on.
   std::int64_t first_pending_ = 0;
   std::int64_t transitions_ = 0;
 
-  // Only if options.prioritized: priority^exponent of state id in leaf id % size, 0 if it cannot be
-  // sampled.
+  // Only if options.prioritized. Leaf id % size holds priority^exponent of state `id`, or 0 if it
+  // cannot be sampled.
   std::unique_ptr<PriorityTree> priorities_;
   double max_priority_ = 1;
 
-  // Checksums of the full segments from number saved_begin_ on that saved_in_ has.
+  // Checksums of the full segments that saved_in_ has, from number saved_begin_ on.
   std::filesystem::path saved_in_;
   std::int64_t saved_begin_ = 0;
   std::vector<std::uint32_t> saved_;

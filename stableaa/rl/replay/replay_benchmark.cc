@@ -39,7 +39,7 @@ Frame Background() {
   return frame;
 }
 
-// A box of pixels that moves and is reflected at the borders.
+// A box of pixels that moves and bounces off the borders.
 struct Sprite {
   int x, y, dx, dy;
   std::uint64_t pixels;  // 8 × 8

@@ -1,4 +1,4 @@
-// How long a batch out of the replay takes, and how small its frames are.
+// Measures how long it takes to read a batch from the replay and how small its frames are.
 #ifndef STABLEAA_RL_REPLAY_REPLAY_BENCHMARK_H_
 #define STABLEAA_RL_REPLAY_REPLAY_BENCHMARK_H_
 
@@ -10,14 +10,13 @@
 
 namespace stableaa {
 
-// Fills a replay with `states` states of a made-up game that looks like one of Atari's: sprites
-// moving over a fixed background, and a score that changes now and then. The pictures are the same
-// each time.
+// Fills a replay with `states` states of a made-up Atari-like game: sprites moving over a fixed
+// background, and a score that changes now and then. The pictures are the same each time.
 inline constexpr FrameShape kPictureShape = {.stack = 4, .frame_bytes = std::size_t{84} * 84};
 void PlayPictures(std::int64_t states, Replay& replay);
 
-// The same with an environment under random actions, the first of its batch. The replay is for the
-// frames of `layout`, which is that of the environment.
+// Does the same with the first environment of a batch, under random actions. `layout` is the
+// environment's, and the replay must be for its frames.
 void PlayRandomly(Environment& environment, const ObservationLayout& layout, std::int64_t states,
                   Replay& replay);
 

@@ -50,7 +50,7 @@ void Load(Replay& replay, std::span<const std::byte> bytes, const fs::path& dire
   in.ExpectEnd();
 }
 
-// The same future: samples, what is read, and what is saved at the end.
+// Expects the same future: samples, reads, and the final saved state.
 void ExpectSameFuture(Replay& one, Replay& other, Player player, int steps) {
   Player twin = player;
   player.set_replay(one);
@@ -141,7 +141,7 @@ TEST_P(ReplayCheckpoints, SegmentFilesOfAnAbandonedFutureAreReplaced) {
   Player player = setup.MakePlayer(replay);
   player.Play(70);
   const std::vector<std::byte> state = Saved(replay, directory.path());
-  // Goes on, writes further segments, and is killed before Save.
+  // Continues, writes more segments, and is killed before Save.
   Player abandoned = player;
   abandoned.Play(10);
   const std::size_t files = Files(directory.path()).size();
@@ -195,8 +195,8 @@ TEST_P(ReplayCheckpoints, EveryTruncatedStateIsRefused) {
   Load(loaded, state, directory.path());
 }
 
-// Frames may have any value, rewards and actions any that there is; all else must fit. What is
-// accepted works.
+// Frames may hold any bytes, and rewards and actions any valid value; everything else must be
+// consistent. Whatever is accepted must work.
 TEST_P(ReplayCheckpoints, DamagedStatesAreRefusedOrWork) {
   const Case setup = MakeCase();
   const TemporaryFolder directory(TemporaryFolder::InMemory());
@@ -280,7 +280,7 @@ TEST_P(ReplayCheckpoints, FullSegmentsAreWrittenOnceAndRemovedWhenOld) {
   player.Play(20);
   replay.SaveSegments(directory.path());
   EXPECT_EQ(ReadTextFile(first, 100), "touched");
-  // Another directory needs all of them.
+  // Another directory needs all segments.
   const TemporaryFolder other(TemporaryFolder::InMemory());
   replay.SaveSegments(other.path());
   EXPECT_EQ(Files(other.path()).size(), 4);

@@ -59,11 +59,11 @@ ReplayOptions Prioritized(std::int64_t size) {
   return {.size = size, .prioritized = true, .priority_exponent = .5, .priority_floor = .01};
 }
 
-// priority^exponent of what SetPriorities has been told.
+// priority^exponent for an error passed to SetPriorities.
 double Powered(float error) { return std::pow(std::abs(double{error}) + .01, .5); }
 
 TEST(ReplaySampling, IsInProportionToPowersOfPriorities) {
-  // Stratification makes the counts vary less than independent draws would: false alarm below 1e-6.
+  // Stratification makes counts vary less than independent draws would: false alarm below 1e-6.
   const Case setup = {.options = Prioritized(100), .n_step = 2};
   Replay replay = setup.Make();
   Player player = setup.MakePlayer(replay);
@@ -164,7 +164,7 @@ TEST(ReplaySampling, OnlyTransitionsOfTheNewestStatesAreSampledByPriority) {
         if (all.empty()) continue;
         replay.Sample(40, 1, random, batch.ids, batch.weights);
         for (const std::int64_t id : batch.ids) ASSERT_TRUE(std::ranges::binary_search(all, id));
-        // What is gone, not yet there or no transition does no harm.
+        // Ids that are gone, not there yet or not transitions do no harm.
         stale.insert(stale.end(), {batch.ids[0], step + 1, -1, step + 1'000'000});
         const std::vector<float> errors(stale.size(), 1e-3F);
         replay.SetPriorities(stale, errors);

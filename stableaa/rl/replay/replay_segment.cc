@@ -80,7 +80,7 @@ bool ReplaySegment::ReadFrames(std::size_t first, std::size_t count, std::uint8_
   return true;
 }
 
-// Frames of one group, its key decoded once.
+// Reads frames of one group, decoding its key once.
 bool ReplaySegment::ReadGroup(std::size_t first, std::size_t count, std::uint8_t* out) const {
   const std::size_t size = shape_.frame_bytes;
   const bool wants_key = first % kGroup == 0;

@@ -1,9 +1,9 @@
 // A piece of the replay: consecutive states and all their frames.
 //
-// A segment begins with all frames of its first state, also where the segment before has some of
-// them, so that each can be read, checked and dropped without any other.
+// A segment begins with all frames of its first state, even those that the previous segment already
+// has, so each segment can be read, checked and dropped on its own.
 //
-// Compressed frames come in groups of 4: the first, the key, is compressed alone, the others as
+// Compressed frames come in groups of 4. The first, the key, is compressed by itself, the others as
 // their XOR with it, which is mostly zeros.
 #ifndef STABLEAA_RL_REPLAY_REPLAY_SEGMENT_H_
 #define STABLEAA_RL_REPLAY_REPLAY_SEGMENT_H_
@@ -22,9 +22,9 @@ class ByteReader;
 class ByteWriter;
 
 struct StateRecord {
-  std::uint32_t newest_frame = 0;  // within the segment; the stack's others are those before
+  std::uint32_t newest_frame = 0;  // within the segment; the rest of the stack precedes it
   std::int32_t action = -1;        // -1: none, or not yet
-  float reward = 0;                // of the action, as are the flags
+  float reward = 0;                // for the action, like the flags
   bool terminated = false;
   bool truncated = false;
 
@@ -34,19 +34,19 @@ struct StateRecord {
 // Not thread-safe.
 class ReplaySegment {
  public:
-  // An empty one. The codec is for frames of `shape` and has to outlive the segment.
+  // An empty segment. The codec is for frames of `shape` and must outlive the segment.
   ReplaySegment(std::int64_t number, const FrameShape& shape, FrameCodec& codec);
 
-  // One that Save wrote; decodes every frame as a check. Throws BadInput if it is not segment
-  // `number` with so many states, actions of 0 to `actions` - 1 and finite rewards.
+  // Reads a segment written by Save and decodes every frame as a check. Throws BadInput unless it
+  // is segment `number` with that many states, actions from 0 to `actions` - 1 and finite rewards.
   ReplaySegment(ByteReader& in, std::int64_t number, std::size_t states, int actions,
                 const FrameShape& shape, FrameCodec& codec);
 
-  // A state; of its observation the last `new_frames` frames are not those of the state before.
+  // Adds a state. Only the last `new_frames` frames of its observation are new.
   void Add(std::span<const std::uint8_t> observation, int new_frames);
-  // Action, reward and flags of the newest state; those of `outcome`.
+  // Sets action, reward and flags of the newest state to those of `outcome`.
   void SetOutcome(const StateRecord& outcome);
-  // Gives back memory that only growth needs.
+  // Frees memory that is needed only for growing.
   void Close();
 
   std::int64_t number() const { return number_; }
@@ -54,8 +54,8 @@ class ReplaySegment {
   std::size_t frames() const { return frames_; }
   const StateRecord& state(std::size_t i) const { return states_[i]; }
 
-  // Frames [first, first + count), into as many times frame_bytes. False if one is damaged, which
-  // the constructor has ruled out.
+  // Decodes frames [first, first + count) into count × frame_bytes bytes. Returns false if one is
+  // damaged, which the constructor rules out.
   [[nodiscard]] bool ReadFrames(std::size_t first, std::size_t count, std::uint8_t* out) const;
 
   // On disk (binary_io.h): U64 number, U32 states, U32 frames; for each state U32 newest frame,
@@ -63,8 +63,8 @@ class ReplaySegment {
   // frame U32 bytes of its blob, unless frames are not compressed; Text of all blobs.
   void Save(ByteWriter& out) const;
 
-  std::uint64_t frame_bytes() const;  // of frames and where they are
-  std::uint64_t bytes() const;        // of all
+  std::uint64_t frame_bytes() const;  // of frames and their index
+  std::uint64_t bytes() const;        // of everything
 
  private:
   void AddFrame(std::span<const std::uint8_t> frame);
@@ -81,7 +81,7 @@ class ReplaySegment {
   std::vector<StateRecord> states_;
   std::size_t frames_ = 0;
   std::vector<std::uint8_t> blobs_;
-  std::vector<std::uint32_t> ends_;  // of the blobs, if compressed
+  std::vector<std::uint32_t> ends_;  // where each blob ends, if compressed
 };
 
 }  // namespace stableaa

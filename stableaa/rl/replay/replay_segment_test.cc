@@ -19,7 +19,7 @@ using Bytes = std::vector<std::uint8_t>;
 constexpr std::size_t kFrameBytes = 50;
 constexpr int kActions = 3;
 
-// Some all alike, some that differ a little from one another, some that cannot be compressed.
+// Some are identical, some differ slightly, some cannot be compressed.
 std::vector<Bytes> MakeFrames(std::size_t count) {
   RandomStream random(1, "frames");
   std::vector<Bytes> frames;
@@ -61,7 +61,7 @@ TEST_P(OfEveryCompression, AnyRunOfFramesIsReadAsItWasWritten) {
         ASSERT_TRUE(std::ranges::equal(std::span(out).subspan(i * kFrameBytes, kFrameBytes),
                                        frames[first + i]));
       }
-      EXPECT_EQ(out.back(), 99);  // and nothing behind it is written
+      EXPECT_EQ(out.back(), 99);  // nothing is written beyond it
     }
   }
 }
@@ -92,7 +92,7 @@ TEST_P(OfEveryCompression, WhatIsSavedIsLoaded) {
   EXPECT_EQ(loaded.state(5).reward, -1.5F);
 }
 
-// Whatever the bytes: an error, or a segment of which every frame can be read.
+// Whatever the bytes, the result is an error or a segment in which every frame can be read.
 TEST_P(OfEveryCompression, DamagedOnesAreRefusedOrCanBeRead) {
   FrameCodec codec(GetParam(), kFrameBytes);
   ByteWriter out;
@@ -127,7 +127,7 @@ TEST_P(OfEveryCompression, DamagedOnesAreRefusedOrCanBeRead) {
       if (!accepts(damaged)) ++refused;
     }
   }
-  // At least whatever is wrong in the numbers: of the segment, of states and frames, the length.
+  // At least every damaged number: of the segment, of states, of frames, and the length.
   EXPECT_GE(refused, 3 * 24);
 }
 
@@ -199,7 +199,7 @@ TEST(ReplaySegment, SimilarFramesTakeLittle) {
       frame[i] ^= 1;
       segment.Add(frame, 1);
     }
-    // Nothing but the key of each group cannot be compressed.
+    // Only the key of each group cannot be compressed.
     EXPECT_LT(segment.frame_bytes(), 10 * 7056 + 30 * 100);
   }
 }

@@ -141,7 +141,7 @@ TEST(Replay, FramesThatObservationsShareAreStoredOnce) {
           observation[j] = static_cast<std::uint8_t>(random());
         }
       }
-      const bool ends = i % 10 == 9;  // also across the ends of episodes
+      const bool ends = i % 10 == 9;  // frames are shared across these ends too
       replay.Add(0, 0, ends, false, observation);
       if (ends) replay.Begin(observation);
     }
@@ -151,7 +151,7 @@ TEST(Replay, FramesThatObservationsShareAreStoredOnce) {
     return Saved(replay, directory.path()).size() +
            (fs::is_empty(directory.path()) ? 0 : fs::file_size(directory / "segment-00000000.bin"));
   };
-  // Three frames more for the segment that the last of 1101 states are in.
+  // Three more frames for the segment that holds the last of the 1101 states.
   const std::size_t none = bytes_after(0);
   EXPECT_LT(none, 8000 + 1101 * 13 + 300);
   for (const std::size_t k : {1U, 2U, 4U}) {
@@ -190,11 +190,11 @@ TEST(Replay, OnlyTransitionsCanBeRead) {
   EXPECT_THROW(read(0), std::logic_error);
   replay.Begin(observation);
   replay.Add(0, 0, false, false, observation);
-  EXPECT_THROW(read(0), std::logic_error);  // its next state is not there
+  EXPECT_THROW(read(0), std::logic_error);  // its next state is missing
   replay.Add(0, 0, true, false, observation);
   EXPECT_NO_THROW(read(0));
   EXPECT_NO_THROW(read(1));
-  EXPECT_THROW(read(2), std::logic_error);  // the end
+  EXPECT_THROW(read(2), std::logic_error);  // an episode's last state
   EXPECT_THROW(read(3), std::logic_error);
   EXPECT_THROW(read(-1), std::logic_error);
   for (int i = 0; i < 40; ++i) {

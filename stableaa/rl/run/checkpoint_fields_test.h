@@ -1,5 +1,5 @@
-// Where in a checkpoint each number is, for tests and the fuzzer that change single ones: the
-// format of checkpoint/state.bin and of the replay's segments, read independently of the library's
+// Where each number is in a checkpoint, for tests and the fuzzer, which change single ones. Follows
+// the format of checkpoint/state.bin and of the replay's segments, independently of the library's
 // own readers.
 #ifndef STABLEAA_RL_RUN_CHECKPOINT_FIELDS_TEST_H_
 #define STABLEAA_RL_RUN_CHECKPOINT_FIELDS_TEST_H_
@@ -23,16 +23,16 @@ struct CheckpointField {
   std::size_t bytes = 0;   // 1, 4 or 8
 };
 
-// What the bytes alone do not tell.
+// What the bytes alone do not reveal.
 struct CheckpointShape {
-  std::size_t environment_bytes = 0;  // of Environment::Save
-  int tensors = 0;                    // of the network
+  std::size_t environment_bytes = 0;  // from Environment::Save
+  int tensors = 0;                    // in the network
   std::int64_t segment_states = 0;
 };
 
 class CheckpointFields {
  public:
-  // The fields of a payload of state.bin: all but texts and frames.
+  // The fields in a payload of state.bin: all but texts and frames.
   CheckpointFields(std::span<const std::byte> payload, const CheckpointShape& shape)
       : in_(payload, "state") {
     U32("fingerprint");
@@ -69,7 +69,7 @@ class CheckpointFields {
     in_.ExpectEnd();
   }
 
-  // The fields of the payload of a segment's file.
+  // The fields in the payload of a segment file.
   static std::vector<CheckpointField> OfSegment(std::span<const std::byte> payload,
                                                 bool compressed) {
     CheckpointFields fields(payload);
@@ -132,7 +132,7 @@ class CheckpointFields {
     for (const char* const part : {".key0", ".key1", ".counter"}) U64(name + part);
     U8(name + ".position");
   }
-  // A native one; numbers of eight bytes where they can be, as those of classic systems are.
+  // A native environment: eight-byte numbers where possible, as in classic systems.
   void Environment(std::size_t bytes) {
     const std::size_t end = in_.position() + bytes;
     Text("environment.id");

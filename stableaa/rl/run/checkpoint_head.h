@@ -1,5 +1,5 @@
-// What is first in a checkpoint (checkpoint/state.bin): enough to know whether there is anything
-// left to do, without reading the rest.
+// The start of a checkpoint (checkpoint/state.bin): enough to know whether anything is left to do
+// without reading the rest.
 #ifndef STABLEAA_RL_RUN_CHECKPOINT_HEAD_H_
 #define STABLEAA_RL_RUN_CHECKPOINT_HEAD_H_
 
@@ -21,23 +21,23 @@ struct CheckpointHead {
 
   std::uint32_t fingerprint = 0;  // of the options it was made with
   std::int64_t step = 0;
-  // The last one evaluated; 0: none yet. One that is no multiple of eval.interval_steps is that of
-  // the evaluation at the end of a run (see EndEvaluationIsDue).
+  // The last step evaluated, or 0 if there is none yet. If it is not a multiple of
+  // eval.interval_steps, it is the evaluation at the end of a run (see EndEvaluationIsDue).
   std::int64_t evaluated_step = 0;
 
-  // BadInput for numbers that no run has.
+  // Throws BadInput for numbers that no run has.
   static CheckpointHead Read(ByteReader& in);
   void Write(ByteWriter& out) const;
 
-  // An evaluation that Ctrl-C has stopped is still to be made, in the last step too, or that of the
-  // end.
+  // Not complete if Ctrl-C stopped an evaluation, be it that of the last step or the one at the
+  // end: it still has to be made.
   bool IsComplete(const RunOptions& options) const;
 };
 
 bool EvaluationIsDue(const RunOptions& options, std::int64_t step, std::int64_t evaluated_step);
 
-// A run that ends before its first evaluation makes one at its end. It does not belong to the
-// course of the run: one that goes on forgets it and comes to what a longer run comes to.
+// A run that ends before its first evaluation makes one at its end. This evaluation is not part of
+// the run's course: a resumed run forgets it and gets the same results as a longer run.
 bool EndEvaluationIsDue(const RunOptions& options, std::int64_t step, std::int64_t evaluated_step);
 bool IsEndEvaluation(const RunOptions& options, std::int64_t evaluated_step);
 

@@ -1,5 +1,5 @@
-// Checkpoints with right checksums and wrong numbers: each is refused by name and changes nothing,
-// or does no harm.
+// Checkpoints with correct checksums but wrong numbers. Each is refused, naming the file, and
+// changes nothing, or it does no harm.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -57,7 +57,7 @@ RunOptions Options(const std::string& preset, const std::vector<std::string>& as
   return SmallRunOptions("classic/cartpole", preset, all);
 }
 
-// A run that was stopped in step 110, all of whose numbers can be changed.
+// A run that was stopped in step 110 and whose numbers can all be changed.
 class StoppedRun {
  public:
   StoppedRun(const fs::path& directory, const RunOptions& options) : directory_(directory) {
@@ -97,7 +97,7 @@ class StoppedRun {
     Set(changed, field, value);
     Write(changed);
   }
-  // The segment's file and its checksum in the state.
+  // Writes the segment's file and its checksum in the state.
   void WriteSegmentWith(std::int64_t number, const std::string& field, std::uint64_t value) const {
     Bytes segment_payload = ReadCheckedFile(segment(number), "replay", 1).payload;
     for (const CheckpointField& one :
@@ -125,7 +125,7 @@ class CheckpointTest : public ::testing::Test {
     return Trainer::Resume(run.directory(), {.steps = 240});
   }
 
-  // Refused, naming `file`, with these words; nothing has changed.
+  // Expects a refusal that names `file` and has these words, with nothing changed.
   static void ExpectRefusal(const StoppedRun& run, const fs::path& file,
                             const std::vector<std::string>& words) {
     const Snapshot before = SnapshotOf(run.directory());
@@ -164,7 +164,7 @@ TEST_F(CheckpointTest, IsSoundToBeginWith) {
   EXPECT_EQ(run.Get("replay.next_id"), 111 + run.Get("episodes"));
 }
 
-// The one that crashed: the number of an action is an index into the values of the networks.
+// This one used to crash: an action's number is an index into the networks' values.
 TEST_F(CheckpointTest, ActionsAreThoseOfTheEnvironment) {
   const StoppedRun run(folder_ / "run", Options("stable-aa", kPrioritised));
   const std::int64_t oldest = static_cast<std::int64_t>(run.Get("replay.oldest"));
@@ -218,7 +218,7 @@ TEST_F(CheckpointTest, TheReplayIsChecked) {
   for (const double priority : {-1., 0., 1e300, kInfinity, kNaN}) {
     ExpectRefused(run, {{"replay.priority[5]", Bits(priority)}}, {"expected a priority of"});
   }
-  // The last state of an episode as the newest: none could be added to it.
+  // The last state of an episode is the newest: nothing could be added to it.
   const std::uint64_t states = run.Get("replay.segment.states");
   ASSERT_GE(states, 2U);
   ExpectRefused(run, {{fmt::format("replay.segment.state[{}].flags", states - 2), 1}}, {});
@@ -336,7 +336,7 @@ TEST_F(CheckpointTest, MixingAndCountsAreChecked) {
     for (const std::int64_t count : {-1L, 0L, 69L, 71L, kLarge}) {
       ExpectRefused(run, {{"learner.updates", Signed(count)}}, {"70 updates of the optimiser"});
     }
-    // Both, and more than there were steps for.
+    // Both, and more than the steps allow.
     ExpectRefused(run, {{"learner.updates", 79}, {"optimizer.steps", 79}},
                   {"at most 70 updates in 110 steps, found 79"});
     for (const std::int64_t count : {-1L, 0L, 4L, kLarge}) {
@@ -370,7 +370,7 @@ TEST_F(CheckpointTest, BatchesAreOfTransitionsThatAreThere) {
       ExpectRefused(run, {{ids + "[1]", Signed(id)}},
                     {fmt::format("a transition that the replay has, found {}", id)});
     }
-    // The newest state is none yet.
+    // The newest state is not a transition yet.
     ExpectRefused(run, {{ids + "[1]", run.Get("replay.next_id") - 1}}, {"a transition"});
   }
   ExpectRefused(run, {{"queue[0].weights", 0}}, {"importance weights of a batch, found 0"});
@@ -380,7 +380,7 @@ TEST_F(CheckpointTest, BatchesAreOfTransitionsThatAreThere) {
   }
 }
 
-// Each number in turn becomes one of those that break things.
+// Replaces each number in turn by values that tend to break things.
 TEST_F(FullCheckpointTest, AnyNumberInAnyFieldIsRefusedOrDoesNoHarm) {
   struct Enough {};
   for (const auto& [name, options] : std::vector<std::pair<std::string, RunOptions>>{
@@ -392,7 +392,7 @@ TEST_F(FullCheckpointTest, AnyNumberInAnyFieldIsRefusedOrDoesNoHarm) {
     const StoppedRun run(folder_ / name, options);
     int accepted = 0, refused = 0;
     for (const CheckpointField& field : run.fields().all()) {
-      // The first few weights of a tensor are enough; they are most of the state.
+      // The first few weights of each tensor are enough; weights are most of the state.
       const std::size_t element = field.name.find("][");
       if (element != std::string::npos && std::stoi(field.name.substr(element + 2)) > 1) continue;
       const std::uint64_t former = run.Get(field.name);
@@ -410,7 +410,7 @@ TEST_F(FullCheckpointTest, AnyNumberInAnyFieldIsRefusedOrDoesNoHarm) {
           }
         } catch (const Enough&) {
           ++accepted;
-        } catch (const Error& error) {  // weights may be so large that training diverges
+        } catch (const Error& error) {  // weights may be large enough to make training diverge
           EXPECT_TRUE(error.kind() == Error::Kind::kBadInput || left < 12) << error.what();
           ++refused;
         } catch (const std::exception& error) {

@@ -11,7 +11,8 @@
 namespace stableaa {
 namespace {
 
-// Observations and frames that were acted on: a step overwrites the environment's views.
+// Copies of the observations and frames that were acted on: a step overwrites the environment's
+// views.
 class Before {
  public:
   void Keep(const Environment& environment) {
@@ -38,7 +39,7 @@ class Before {
   std::vector<Picture> frames_;
 };
 
-// The game that an environment is at.
+// The game that an environment is playing.
 struct GameUnderWay {
   std::int64_t game = 0;
   std::int64_t steps = 0;
@@ -94,7 +95,7 @@ EvaluationResult Evaluate(Environment& environment, Actor& actor, const Paramete
     environment.Step({.indices = chosen});
     for (std::size_t i = 0; i < envs; ++i) {
       GameUnderWay& now = under_way[i];
-      if (now.game >= episodes) continue;  // has played its games, and waits for the others
+      if (now.game >= episodes) continue;  // has played its games and waits for the others
       const bool game_ended = environment.game_ended(static_cast<int>(i));
       now.sum += environment.rewards()[i];
       if (on_step) {

@@ -33,7 +33,7 @@ TEST(EvaluationOptions, KeysHaveTheirRanges) {
   }
 }
 
-// An environment, and a network whose parameters are what its seed makes them.
+// An environment, and a network with parameters that depend on its seed.
 struct Table {
   Table(const std::string& id, const NetworkSpec& network, int num_envs,
         EnvironmentOptions options = {}) {
@@ -64,7 +64,7 @@ Table Breakout(int num_envs) {
   return {"minatar/breakout", MinatarSpec({.channels = 4}), num_envs};
 }
 
-// Game after game of one environment of a batch, by a plain loop.
+// Plays one environment of a batch game after game, in a plain loop.
 struct PlainGame {
   double sum = 0;
   double steps = 0;
@@ -112,7 +112,7 @@ TEST(Evaluate, OneEnvironmentPlaysGameAfterGame) {
 }
 
 TEST(Evaluate, EnvironmentIPlaysEveryEthGameFromI) {
-  constexpr std::size_t kEnvs = 3, kGames = 8;  // the last environment plays one game less
+  constexpr std::size_t kEnvs = 3, kGames = 8;  // the last environment plays one game fewer
   const Table table = CartPole(kEnvs);
   const EvaluationResult result = table.Run(kGames, .2, 5);
   double lengths = 0;
@@ -140,7 +140,7 @@ TEST(Evaluate, StepsTellWhatHappened) {
     EXPECT_EQ(step.environment, game % kEnvs);
     EXPECT_EQ(step.frame, nullptr);
     seen[game].insert(seen[game].end(), step.before.floats.begin(), step.before.floats.end());
-    // The values are those of this observation.
+    // The values belong to this observation.
     auto alone = CompileNetwork(std::make_shared<const Plan>(table.parameters->plan()),
                                 {.batch = 1, .training = false});
     std::vector<float> values(2);
@@ -163,7 +163,7 @@ TEST(Evaluate, StepsTellWhatHappened) {
       EXPECT_TRUE(step.action == 0 || step.action == 1);
     }
     EXPECT_EQ(sum, result.returns[g]);
-    // Where an episode begins, CartPole's four numbers are within 0.05.
+    // At the start of an episode, CartPole's four numbers are within 0.05.
     for (std::size_t k = 0; k < 4; ++k) EXPECT_LE(std::abs(seen[g][k]), .05F);
   }
 }
@@ -214,7 +214,7 @@ TEST(Evaluate, TheSeedDecidesAndNothingElse) {
   EXPECT_EQ(Breakout(2).Run(6, .1, 7).returns, once);
 }
 
-// A run with the same seed resets its environment with that seed.
+// A run resets its environment with the seed itself.
 TEST(Evaluate, MeetsOtherGamesThanTrainingWithTheSameSeed) {
   const Table table = CartPole(1);
   std::vector<float> first;
@@ -260,7 +260,7 @@ TEST(Evaluate, MoreEnvironmentsThanGamesAreAMistake) {
   EXPECT_THROW(CartPole(3).Run(2, 0, 1), std::logic_error);
 }
 
-// Five lives are five episodes and one game, whose return and length are those of all.
+// Five lives are five episodes but one game, with the return and length of all five.
 class Lives : public Environment {
  public:
   explicit Lives(int num_envs)

@@ -1,5 +1,5 @@
-// The evaluations of a training run: when they are due, what they came to, and the weights of the
-// best one.
+// The evaluations of a training run: when they are due, their results, and the weights of the best
+// one.
 #ifndef STABLEAA_RL_RUN_EVALUATOR_H_
 #define STABLEAA_RL_RUN_EVALUATOR_H_
 
@@ -29,27 +29,27 @@ class Evaluator {
   bool EndIsDue(std::int64_t step) const;
   bool EndIsDone() const;
 
-  // Evaluates and writes the weights if they are the best so far; at the end, where no evaluation
-  // came before, always. False, and nothing changed, if it was stopped.
+  // Evaluate writes the weights if they are the best so far; EvaluateEnd always does, since no
+  // evaluation came before it. Both return false, having changed nothing, if stopped.
   bool Evaluate(std::int64_t step, const std::function<bool()>& stop);
   bool EvaluateEnd(std::int64_t step, const std::function<bool()>& stop);
 
-  // The last one, until it is taken: a row of metrics.csv has it then.
+  // The last result, until it is taken, at which point a row of metrics.csv has it.
   const std::optional<EvaluationResult>& result() const { return result_; }
   std::optional<EvaluationResult> TakeResult();
 
-  std::int64_t evaluated_step() const { return evaluated_step_; }  // the last; 0: none yet
+  std::int64_t evaluated_step() const { return evaluated_step_; }  // the last one; 0: none yet
   std::optional<double> last_return() const { return last_return_; }
-  // The best of all but that of the end, and of all; -infinity before the first.
+  // The best return, without and with the evaluation at the end; -infinity before the first.
   double best_return() const { return best_return_; }
   double best_return_with_end() const { return std::max(best_return_, end_return_); }
 
   void Save(ByteWriter& out) const;
-  // `evaluated_step` is that of the checkpoint's head. Forgets an evaluation of the end, which is
-  // none of a run that goes on. BadInput for a return that no run has.
+  // `evaluated_step` comes from the checkpoint's head. Forgets an evaluation at the end, which does
+  // not count in a run that continues. Throws BadInput for a return that no run has.
   void SetEvaluatedStep(std::int64_t evaluated_step);
   void Load(ByteReader& in);
-  // Weights that are none of this run's evaluations.
+  // Removes weights that do not come from an evaluation of this run.
   void RemoveStaleWeights() const;
 
  private:

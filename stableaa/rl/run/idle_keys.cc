@@ -10,7 +10,7 @@
 namespace stableaa {
 namespace {
 
-// Whether restarts look for a residual that has grown, which needs a sample as mixing weights do.
+// Whether restarts watch for a growing residual, which needs a sample as mixing weights do.
 bool WatchesResiduals(const AgentOptions& agent) {
   return agent.restart == WindowRestart::kGrowth && agent.window() > 1;
 }
@@ -25,14 +25,14 @@ bool IsSmooth(const AgentOptions& agent) {
 
 bool IsAdam(const RunOptions& run) { return run.optimizer.kind == OptimizerKind::kAdam; }
 
-// `keys` change nothing if `idle`, because of the values that the keys `because` have.
+// `keys` have no effect if `idle`, because of the values of the keys `because`.
 struct Rule {
   std::vector<std::string> keys;
   bool (*idle)(const RunOptions&);
   std::vector<std::string> because;
 };
 
-// The first that applies to a key gives the reason.
+// The first rule that applies to a key gives the reason.
 const std::vector<Rule>& Rules() {
   using Run = const RunOptions&;
   static const std::vector<Rule> kRules = {
@@ -54,7 +54,7 @@ const std::vector<Rule>& Rules() {
       {{"agent.weights.batch"},
        [](Run run) { return !run.agent.mixes() && !WatchesResiduals(run.agent); },
        {"agent.mixer"}},
-      {{"agent.weights.refresh"},  // without mixing, it still chooses a batch of 0
+      {{"agent.weights.refresh"},  // without mixing, it still picks the size for a batch of 0
        [](Run run) {
          return !run.agent.mixes() &&
                 !(WatchesResiduals(run.agent) && run.agent.weights.batch == 0);

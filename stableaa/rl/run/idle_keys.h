@@ -1,4 +1,4 @@
-// Keys that change nothing as the other options are: agent.eta where no weights are computed,
+// Keys that have no effect given the other options: agent.eta where no weights are computed,
 // env.protocol where no Atari is played. A user who sets one expects an effect, so it is reported.
 #ifndef STABLEAA_RL_RUN_IDLE_KEYS_H_
 #define STABLEAA_RL_RUN_IDLE_KEYS_H_
@@ -15,11 +15,11 @@ struct IdleKey {
   std::string reason;  // `agent.mixer = "single"`, `classic/cartpole does not use it`
 };
 
-// All of a run with these options, each once. The table in idle_keys.cc is the one place that knows
-// them: a new key that depends on another goes there.
+// All idle keys of a run with these options, each once. The table in idle_keys.cc is the only place
+// that knows them: add a new key there if it depends on another.
 std::vector<IdleKey> IdleKeys(const RunOptions& options);
 
-// Keys env.* alone. BadInput for an id that does not exist.
+// Only keys env.*. Throws BadInput for an id that does not exist.
 std::vector<IdleKey> IdleEnvironmentKeys(const std::string& env);
 
 }  // namespace stableaa

@@ -37,7 +37,7 @@ std::map<std::string, std::string> Reasons(const RunOptions& options) {
   return reasons;
 }
 
-// The reason why a key is idle on classic/cartpole; empty: it is not.
+// The reason why a key is idle on classic/cartpole, or empty if it is not.
 std::string Why(const std::string& key, const std::string& preset,
                 const Assignments& assignments = {}) {
   const auto reasons = Reasons(Options("classic/cartpole", preset, assignments));
@@ -77,7 +77,7 @@ TEST(IdleKeys, AreNamedWithTheReason) {
   EXPECT_EQ(Why("agent.restart_interval_updates", "stable-aa"), "agent.restart = \"never\"");
   EXPECT_EQ(Why("agent.restart", "stable-aa", {"agent.targets=1"}), "agent.targets = 1");
   EXPECT_EQ(Why("agent.huber_delta", "dqn", {"agent.loss=squared"}), "agent.loss = \"squared\"");
-  EXPECT_EQ(Why("agent.huber_delta", "dqn"), "");  // the family has huber
+  EXPECT_EQ(Why("agent.huber_delta", "dqn"), "");  // the family uses huber
   EXPECT_EQ(Why("network.hidden", "dqn"), "");
   EXPECT_EQ(Why("network.hidden", "dqn", {"network.layers=linear(8) relu"}),
             "network.layers = \"linear(8) relu\"");
@@ -104,12 +104,12 @@ TEST(IdleKeys, OfOtherEnvironments) {
   EXPECT_TRUE(atari.contains("env.ramping"));
   const auto gymnasium = Reasons(Options("gymnasium/CartPole-v1", "dqn"));
   EXPECT_FALSE(gymnasium.contains("env.kwargs"));
-  EXPECT_FALSE(gymnasium.contains("network.hidden"));  // only its worker knows what it shows
+  EXPECT_FALSE(gymnasium.contains("network.hidden"));  // only its worker knows the observations
   EXPECT_TRUE(gymnasium.contains("env.sticky"));
   EXPECT_THROW(IdleEnvironmentKeys("minatar/pong"), Error);
 }
 
-// ---- Whether it is true: runs in which only such a key differs ----
+// ---- Is it true? Runs that differ only in an idle key ----
 
 // Another value for each key that a rule names.
 const std::map<std::string, std::string>& OtherValues() {
@@ -169,7 +169,7 @@ class FullIdleKeys : public ::testing::Test {
   FullIdleKeys() { SetLogLevel(LogLevel::kSilent); }
   ~FullIdleKeys() override { SetLogLevel(LogLevel::kInfo); }
 
-  // The weights that a short run ends with, and its episodes.
+  // The final weights of a short run, and its episodes.
   std::string Result(const std::string& preset, Assignments assignments) const {
     const Assignments small = {"train.steps=160",         "train.threads=1",
                                "train.batch=4",           "train.log_interval_steps=1000",
@@ -197,7 +197,7 @@ TEST_F(FullIdleKeys, ChangeNothingAndTheOthersDo) {
       Assignments other = assignments;
       other.push_back(fmt::format("{}={}", key, value));
       const bool is_idle = reasons.contains(key);
-      // What it changes may make others matter, but nothing may change by itself.
+      // The new value may make other keys matter, but must not change anything by itself.
       const bool is_same = Result(preset, other) == result;
       EXPECT_TRUE(is_same || !is_idle) << key << " is not idle";
       (is_idle ? idle_somewhere : active_somewhere).insert(is_same == is_idle ? key : "");

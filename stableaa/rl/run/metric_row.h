@@ -9,7 +9,7 @@
 
 namespace stableaa {
 
-// In the order of the columns; no value: an empty cell.
+// In the order of the columns. No value means an empty cell.
 struct MetricRow {
   std::vector<std::pair<std::string, std::optional<double>>> cells = {};
 

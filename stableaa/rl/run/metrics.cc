@@ -14,7 +14,7 @@
 namespace stableaa {
 namespace {
 
-// Groups as TensorBoard shows them.
+// Puts the column into a group of TensorBoard's display.
 std::string TagOf(const std::string& column) {
   for (const std::string prefix : {"eval_", "wall_"}) {
     if (column.starts_with(prefix)) {

@@ -1,9 +1,8 @@
-// What a run tells about itself while it goes on: metrics.csv, episodes.csv and TensorBoard's
-// events.
+// What a run reports about itself as it goes: metrics.csv, episodes.csv and TensorBoard's events.
 //
-// metrics.csv has one row per train.log_interval_steps and per evaluation. Means are over what
-// happened since the row before; cells that do not apply are empty. Columns that may differ between
-// equal runs begin with wall_.
+// metrics.csv has one row per train.log_interval_steps and per evaluation. Means are over the time
+// since the previous row; cells that do not apply are empty. Columns that may differ between equal
+// runs begin with wall_.
 #ifndef STABLEAA_RL_RUN_METRICS_H_
 #define STABLEAA_RL_RUN_METRICS_H_
 
@@ -22,7 +21,7 @@ namespace stableaa {
 class ByteReader;
 class ByteWriter;
 
-// A mean that grows.
+// A mean to which values can be added.
 struct RunningMean {
   double sum = 0;
   std::int64_t count = 0;
@@ -36,7 +35,7 @@ struct RunningMean {
   }
 };
 
-// What has to be remembered from one row to the next.
+// What has to be carried from one row to the next.
 struct MetricSums {
   std::vector<RunningMean> updates;  // as Agent::update_metrics names them; the first is the loss
   RunningMean episode_return, episode_length;
@@ -47,7 +46,7 @@ struct MetricSums {
   void Clear() { *this = MetricSums(updates.size()); }
 
   void Save(ByteWriter& out) const;
-  // BadInput for what `steps` steps since the last row cannot have added up to.
+  // Throws BadInput for sums that cannot result from `steps` steps since the last row.
   void Load(ByteReader& in, std::int64_t steps);
 };
 
@@ -62,7 +61,7 @@ struct EpisodeRow {
 // The three files.
 class RunLogs {
  public:
-  // What they hold; nothing makes new ones.
+  // The files' contents; empty rows make new files.
   struct Rows {
     LogRows metrics, episodes, events;
 
@@ -70,16 +69,16 @@ class RunLogs {
     void Load(ByteReader& in);
   };
 
-  // BadInput, and nothing is changed, if one of them is shorter or has other rows.
+  // Throws BadInput, without changing anything, if a file is shorter or has other rows.
   static void Require(const RunDirectory& directory, const Rows& rows);
-  // Cuts off what is behind these rows. BadInput for a file that is shorter.
+  // Cuts off whatever follows these rows. Throws BadInput for a file that is shorter.
   RunLogs(const RunDirectory& directory, const Rows& rows);
 
-  // Names the columns, in new files. All rows of a run have those of this one.
+  // Writes the column names to new files. All rows of a run have the columns of this one.
   void Begin(const MetricRow& row);
   void Add(const MetricRow& row, std::int64_t step);
   void Add(const EpisodeRow& row);
-  // The last row of metrics.csv and of the events, which rows() does not have.
+  // Adds the last row of metrics.csv and of the events, which is not part of rows().
   void AddUncounted(const MetricRow& row, std::int64_t step);
   void Sync();
   Rows rows() const { return {metrics_.rows(), episodes_.rows(), events_.records()}; }
@@ -89,7 +88,7 @@ class RunLogs {
   TensorboardLog events_;
 };
 
-// Bytes of memory that this process has in use.
+// Bytes of memory that this process is using.
 std::uint64_t ResidentBytes();
 
 }  // namespace stableaa

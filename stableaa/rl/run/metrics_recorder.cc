@@ -18,7 +18,8 @@ namespace {
 
 constexpr double kRecent = 20;  // episodes that recent_return averages over
 
-// Rows of metrics.csv: one per train.log_interval_steps and per evaluation, one for both.
+// Rows of metrics.csv: one per train.log_interval_steps and one per evaluation; a shared step gets
+// one row.
 std::uint64_t MetricRows(const RunOptions& options, std::int64_t logged_step,
                          std::int64_t evaluated_step) {
   const std::int64_t log = options.train.log_interval_steps, eval = options.eval.interval_steps;
@@ -151,7 +152,7 @@ RunLogs::Rows MetricsRecorder::Load(ByteReader& in, std::int64_t step,
 void MetricsRecorder::LoadLoggedStep(ByteReader& in, std::int64_t step,
                                      std::int64_t evaluated_step) {
   logged_step_ = in.I64();
-  // A stopped evaluation, and that of the end, come before the row of their step.
+  // A stopped evaluation, and the one at the end, come before the row of their step.
   const std::int64_t interval = options_.train.log_interval_steps;
   const auto last_row = [&](std::int64_t at) {
     return std::max(at - at % interval, evaluated_step);

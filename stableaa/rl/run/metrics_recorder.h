@@ -1,5 +1,5 @@
-// What a run writes down while it goes on: sums over steps and updates, from which the rows of
-// metrics.csv and episodes.csv are made when they are due.
+// Records a run as it goes: keeps sums over steps and updates and turns them into rows of
+// metrics.csv and episodes.csv when these are due.
 #ifndef STABLEAA_RL_RUN_METRICS_RECORDER_H_
 #define STABLEAA_RL_RUN_METRICS_RECORDER_H_
 
@@ -18,42 +18,42 @@ namespace stableaa {
 
 class MetricsRecorder {
  public:
-  // What a row is made at.
+  // The moment at which a row is made.
   struct Moment {
     std::int64_t step = 0;
-    double seconds = 0;  // that all parts of the run took
+    double seconds = 0;  // taken by all parts of the run
   };
 
   // All must outlive it.
   MetricsRecorder(const RunDirectory& directory, const RunOptions& options, const Agent& agent);
 
-  // New files, or those that hold `rows`; what is behind these is cut off.
+  // Starts new files, or opens those that hold `rows` and cuts off whatever follows.
   void Begin();
   void Open(const RunLogs::Rows& rows);
-  // Under the name that the directory has now, which errors give.
+  // Reopens the files under the directory's present name, so that errors name it.
   void Reopen() { Open(logs_->rows()); }
 
-  // The numbers of an Agent::Update.
+  // Adds the numbers from an Agent::Update.
   void AddUpdate(std::span<const double> values);
-  // Step `step` of the run, counted from 1.
+  // Adds step `step` of the run, counted from 1.
   void AddStep(std::int64_t step, double reward, bool terminated, bool truncated);
 
   bool RowIsDue(std::int64_t step, bool evaluated) const;
-  // Adds a row and begins new sums.
+  // Adds a row and starts new sums.
   void AddRow(const Moment& now, const std::optional<EvaluationResult>& evaluation);
-  // A row for the evaluation of the end, of which a run that goes on knows nothing.
+  // Adds a row for the evaluation at the end, which a resumed run forgets.
   void AddEndRow(const Moment& now, const EvaluationResult& evaluation);
 
-  std::int64_t episodes() const { return episodes_; }  // that have ended
+  std::int64_t episodes() const { return episodes_; }  // finished ones
   std::optional<double> recent_return() const;         // mean over the last episodes
   std::optional<double> last_loss() const { return last_loss_; }
 
   void Sync() { logs_->Sync(); }
   void Save(ByteWriter& out) const;
-  // Gives the rows that the files have to have. BadInput for numbers that no run with these options
-  // has after `step` steps.
+  // Returns the rows that the files must have. Throws BadInput for numbers that no run with these
+  // options has after `step` steps.
   RunLogs::Rows Load(ByteReader& in, std::int64_t step, std::int64_t evaluated_step);
-  // Steps per second are counted from here on.
+  // Steps per second are counted from this moment on.
   void RateFrom(const Moment& now) { rated_ = now; }
 
  private:
@@ -71,7 +71,7 @@ class MetricsRecorder {
   std::int64_t logged_step_ = 0;
   Moment rated_;
 
-  // Shown while the run goes on, not part of it.
+  // Only shown while the run goes on, not part of its state.
   double recent_return_ = 0;
   std::int64_t recent_episodes_ = 0;
   std::optional<double> last_loss_;

@@ -17,7 +17,7 @@ namespace stableaa {
 namespace fs = std::filesystem;
 namespace {
 
-// False if the directory that was opened has been renamed or removed meanwhile.
+// False if the opened directory has been renamed or removed in the meantime.
 bool IsStill(const Descriptor& directory, const fs::path& path) {
   struct stat opened = {}, named = {};
   return fstat(directory.get(), &opened) == 0 && stat(path.c_str(), &named) == 0 &&
@@ -45,8 +45,8 @@ void RequireUnused(const fs::path& name) {
   }
 }
 
-// What is written there when the run goes on. A pipe would keep it waiting, and a link may lead
-// anywhere: the directory may come from somebody else.
+// The files that are written when the run continues. A pipe would block it, and a link may lead
+// anywhere, since the directory may come from somebody else.
 void RequireRegularFiles(const RunDirectory& directory) {
   std::vector<fs::path> files = {directory.config(), directory.path() / "diverged.npz"};
   for (const fs::path& folder : {directory.weights(), directory.checkpoint()}) {
@@ -84,12 +84,12 @@ RunDirectory RunDirectory::Create(const fs::path& path) {
       throw WorkFailed(fmt::format("another process is making {}", ShownPath(name)));
     }
     if (!IsStill(lock, temporary)) continue;
-    // What a killed process left is not worth keeping: it holds no step.
+    // What a killed process left behind is not worth keeping: it contains no step.
     std::error_code error;
     const bool empty = fs::is_empty(temporary, error);
     if (error) {
       const int reason = error.value();
-      fs::remove(temporary, error);  // if it is
+      fs::remove(temporary, error);  // if it is empty
       throw SystemError(fmt::format("cannot read {}", ShownPath(temporary)), reason);
     }
     if (empty) {

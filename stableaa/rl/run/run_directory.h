@@ -11,8 +11,8 @@
 //   checkpoint/state.bin         everything else that a run needs to go on ...
 //   checkpoint/segment-*.bin     ... and the replay's full segments
 //
-// It is made under a temporary name beside it and renamed once it holds a checkpoint of step 0, so
-// that a directory under the final name can always be resumed.
+// The directory is made under a temporary name beside the final one and renamed once it holds a
+// checkpoint of step 0. So a directory with its final name can always be resumed.
 #ifndef STABLEAA_RL_RUN_RUN_DIRECTORY_H_
 #define STABLEAA_RL_RUN_RUN_DIRECTORY_H_
 
@@ -25,7 +25,7 @@
 
 namespace stableaa {
 
-// A BadInput: no run can be made there.
+// A BadInput error: no run can be made there.
 class UnusableRunPath : public Error {
  public:
   enum class Reason { kNoName, kExists, kHoldsRun };
@@ -41,26 +41,26 @@ class UnusableRunPath : public Error {
   std::filesystem::path path_;
 };
 
-// Owns the directory: while it lives no other process can.
+// Owns the directory: no other process can use it in the meantime.
 class RunDirectory {
  public:
-  // A new one, under its temporary name until Publish. UnusableRunPath if `path` exists and is not
-  // an empty directory, or names none.
+  // Makes a new one, under its temporary name until Publish. Throws UnusableRunPath if `path`
+  // exists and is not an empty directory, or is not a valid name for one.
   static RunDirectory Create(const std::filesystem::path& path);
-  // One that exists. BadInput if it holds no run, or something else than regular files where it
-  // writes its own; WorkFailed if another process has it.
+  // Opens an existing one. Throws BadInput if it holds no run, or anything but regular files in the
+  // places it writes to; WorkFailed if another process is using it.
   static RunDirectory Open(const std::filesystem::path& path);
 
   RunDirectory(RunDirectory&&) = default;
-  // One that was never published goes away with all that is in it.
+  // A directory that was never published is deleted with its contents.
   ~RunDirectory();
 
-  // Syncs and renames.
+  // Syncs the directory and renames it.
   void Publish();
 
   // Where it is now.
   const std::filesystem::path& path() const { return path_; }
-  // What it is or will be called.
+  // Its final name.
   const std::filesystem::path& name() const { return name_; }
 
   std::filesystem::path config() const { return path_ / "config.toml"; }

@@ -80,7 +80,7 @@ void WriteArrays(const std::filesystem::path& path) {
   out.Finish();
 }
 
-// Element k of tensor t is ((1000003 t + 7919 k) mod 65521) / 65536 − 1/2, no rounding anywhere.
+// Element k of tensor t is ((1000003 t + 7919 k) mod 65521) / 65536 − 1/2, without any rounding.
 void WriteNetwork(const std::filesystem::path& directory, const std::string& name,
                   const NetworkSpec& spec) {
   Parameters parameters(std::make_shared<const Plan>(MakePlan(spec)));

@@ -1,8 +1,8 @@
-"""Reads the files of a run with the programs they are for: TensorBoard, NumPy and safetensors.
+"""Reads the files of a run with the programs they are meant for: TensorBoard, NumPy and safetensors.
 
 usage: run_files_crosscheck.py PROGRAM     (the program built from run_files_crosscheck.cc)
 
-Exits 0 if all is as written, 1 if not, 77 if one of these packages is missing.
+Exits with 0 if everything is as written, 1 if not, 77 if one of these packages is missing.
 """
 
 import logging
@@ -67,7 +67,7 @@ def check(what, correct):
 
 
 def same(a, b):
-    """Type, shape and every bit, so that signs of zeros count; NaNs equal NaNs."""
+    """Compares type, shape and every bit, so that signs of zeros count; NaNs equal NaNs."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype != b.dtype or a.shape != b.shape or not np.array_equal(a, b, a.dtype.kind == "f"):
         return False
@@ -109,7 +109,7 @@ def record_ends(content):
 
 
 def check_damage(path):
-    """TensorBoard stops at a record whose checksum is wrong; so it does check ours."""
+    """TensorBoard stops at a record with a wrong checksum, so it does check ours."""
     logging.getLogger("tensorboard").setLevel(logging.CRITICAL)
     content = path.read_bytes()
     ends = record_ends(content)

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Repeats a call that a signal has interrupted. False, with errno, if it failed.
+// Repeats a call that a signal interrupted. Returns false, with errno set, if it failed.
 template <typename Call>
 bool Succeeds(const Call& call) {
   int result = 0;
@@ -33,7 +33,7 @@ Error Refused(const fs::path& path) {
   return SystemError(fmt::format("cannot write {}", path.string()), reason);
 }
 
-// Before opening it: a named pipe without a reader would block there.
+// Check before opening: opening a named pipe without a reader would block.
 bool ExistsAsRegularFile(const fs::path& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0) {
@@ -53,17 +53,17 @@ Descriptor Open(const fs::path& path, int flags) {
   throw Refused(path);
 }
 
-// A new file's name, as its content, has to survive a crash of the machine.
+// A new file's name must survive a crash of the machine just like its content.
 void SyncDirectoryOf(const fs::path& path) {
   const fs::path parent = path.parent_path();
   const Descriptor directory(
       ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory.is_open()) throw Refused(path);
-  // Some file systems cannot sync a directory and say so with EINVAL.
+  // Some file systems cannot sync a directory and report EINVAL.
   if (!Succeeds([&] { return ::fsync(directory.get()); }) && errno != EINVAL) throw Refused(path);
 }
 
-// The checksum of `bytes` behind what has the checksum `before`.
+// The checksum of `bytes` appended to data whose checksum is `before`.
 std::uint32_t ExtendChecksum(std::uint32_t before, std::span<const std::byte> bytes) {
   return static_cast<std::uint32_t>(
       crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
@@ -165,11 +165,11 @@ void RunLog::AppendUncounted(std::string_view text) { Write(std::as_bytes(std::s
 void RunLog::Write(std::span<const std::byte> bytes) {
   std::size_t done = 0;
   while (done < bytes.size()) {
-    // At a position rather than at the end, so that bytes which could not be cut off after a
-    // failure are overwritten by the next append.
+    // Write at a position rather than at the end: if bytes could not be cut off after a failure,
+    // the next append overwrites them.
     const ssize_t written = ::pwrite(file_.get(), bytes.data() + done, bytes.size() - done,
                                      static_cast<off_t>(size() + done));
-    if (written >= 0) {  // less than asked for where the disk is full: the next try tells why
+    if (written >= 0) {  // short if the disk is full; the next try tells why
       done += static_cast<std::size_t>(written);
     } else if (errno != EINTR) {
       const Error refused = Refused(path_);

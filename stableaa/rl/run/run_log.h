@@ -1,4 +1,4 @@
-// Files that grow while a run goes on, and can be taken back to where a checkpoint saw them.
+// Files that grow during a run and can be cut back to their state at a checkpoint.
 #ifndef STABLEAA_RL_RUN_RUN_LOG_H_
 #define STABLEAA_RL_RUN_RUN_LOG_H_
 
@@ -17,21 +17,21 @@ namespace stableaa {
 class ByteReader;
 class ByteWriter;
 
-// What a log holds, for a checkpoint: the length of each row (what one Append wrote, names of
-// columns included) and a checksum of the file up to its end. So a changed byte is noticed, and in
-// which row.
+// A log's contents as recorded in a checkpoint: the length of each row (the output of one Append,
+// column names included) and a checksum of the file up to the row's end. This reveals any changed
+// byte, and in which row it is.
 class LogRows {
  public:
   void Add(std::span<const std::byte> row);
 
   std::size_t count() const { return rows_.size(); }
-  std::uint64_t bytes() const { return bytes_; }  // of all of them
+  std::uint64_t bytes() const { return bytes_; }  // of all rows
 
-  // The number, from 0, of the first row that is not what the file has; count() if there is none.
-  // The file has at least bytes() bytes.
+  // The number, from 0, of the first row that differs from the file, or count() if there is none.
+  // The file must have at least bytes() bytes.
   std::size_t FirstDifference(const std::filesystem::path& path) const;
 
-  // U64 number of rows; of each U32 length, U32 CRC-32 (that of zlib) of the file up to its end.
+  // U64 number of rows; for each, U32 length and U32 CRC-32 (zlib's) of the file up to its end.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
@@ -44,25 +44,25 @@ class LogRows {
   std::uint64_t bytes_ = 0;
 };
 
-// Appends only. What was appended reaches the file at once (one write), survives a kill of the
-// process, and after Sync a crash of the machine.
+// Append-only. Appended data reaches the file at once (in one write), so it survives if the process
+// is killed, and after Sync even a crash of the machine.
 class RunLog {
  public:
-  // Creates the file, or opens it and cuts it to these rows. BadInput, naming the file, if it is
-  // not a regular file or shorter than that: something has been lost. Require checks what is in
-  // them.
+  // Creates the file, or opens it and cuts it to these rows. Throws BadInput, naming the file, if
+  // it is not a regular file or is shorter than that: something has been lost. It does not check
+  // the content of the rows; Require does.
   explicit RunLog(std::filesystem::path path, LogRows rows = {});
 
-  // The same BadInput, also for rows that are not those of the file, naming the first; and changes
-  // nothing.
+  // Throws the same BadInput, and also one for rows that differ from the file's, naming the first.
+  // Changes nothing.
   enum class Kind { kCsv, kRecords };
   static void Require(const std::filesystem::path& path, const LogRows& rows, Kind kind);
 
-  // WorkFailed, naming the file and the system's reason (disk full); the file then ends where it
-  // did before.
+  // Throws WorkFailed, naming the file and the system's reason (disk full); the file then ends
+  // where it did before.
   void Append(std::span<const std::byte> bytes);
   void Append(std::string_view text);
-  // The last thing that is appended, and not one of rows(): opening the file with them cuts it off.
+  // Appends a last piece that is not part of rows(): opening the file with them cuts it off.
   void AppendUncounted(std::string_view text);
   void Sync();
 

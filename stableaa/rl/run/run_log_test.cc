@@ -44,7 +44,7 @@ class RunLogTest : public testing::Test {
     std::ofstream(Path(name), std::ios::binary) << text;
   }
 
-  // What `work` throws, with the test's directory left out.
+  // The message that `work` throws, without the test's directory.
   std::string MessageOf(Error::Kind kind, const std::function<void()>& work) const {
     std::string message = stableaa::MessageOf(work, kind);
     const std::string prefix = directory_.path().string() + "/";
@@ -140,7 +140,7 @@ TEST_F(RunLogTest, ADirectoryThatIsMissingIsBadInput) {
             "cannot write file/a.csv: Not a directory");
 }
 
-// ---- What a checkpoint says of it ----
+// ---- What a checkpoint records about it ----
 
 TEST_F(RunLogTest, RowsThatAreThereAreAccepted) {
   RunLog log(Path("a.csv"));
@@ -205,7 +205,7 @@ TEST_F(RunLogTest, RowsSavedAreRowsLoaded) {
   EXPECT_EQ(loaded.bytes(), 10u);
   Make("a.csv", "step\n1\n20\n");
   EXPECT_EQ(loaded.FirstDifference(Path("a.csv")), 3u);
-  // A row goes on from the checksum of those before, also after loading.
+  // A row's checksum continues from the rows before it, also after loading.
   RunLog log(Path("a.csv"), loaded);
   log.Append("30\n");
   EXPECT_EQ(log.rows().FirstDifference(Path("a.csv")), 4u);
@@ -235,8 +235,8 @@ TEST_F(RunLogTest, WhatIsNotCountedIsThereUntilTheFileIsOpenedAgain) {
   EXPECT_EQ(ReadText(Path("a.csv")), "counted|");
 }
 
-// The system takes the part of a write that fits below the limit and refuses the rest, as it does
-// on a full disk.
+// The system accepts the part of a write that fits below the limit and refuses the rest, as on a
+// full disk.
 class WithFileSizeLimit {
  public:
   explicit WithFileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {

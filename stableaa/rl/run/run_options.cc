@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kMaxSteps = std::int64_t{1} << 40;
 
-// May change from one part of a run to the next without changing what it computes.
+// These may change from one part of a run to the next without changing its results.
 constexpr std::array kFreeKeys = {"train.steps", "train.threads", "env.python", "env.workers",
                                   "env.timeout_seconds"};
 
@@ -34,7 +34,7 @@ std::optional<std::string_view> FindConfig(std::string_view name) {
   return std::nullopt;
 }
 
-// Environments of Gymnasium are taken for classic control, which most of them resemble.
+// Gymnasium environments are treated as classic control, which most of them resemble.
 std::string FamilyOf(const std::string& env) {
   std::string family = NormalizedId(env);
   family.resize(family.find('/'));

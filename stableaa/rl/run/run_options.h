@@ -1,4 +1,4 @@
-// All that a training run depends on, in one struct, and where its values come from:
+// Everything that a training run depends on, in one struct, and where its values come from:
 //
 //   defaults < family of the environment < preset < the user's file < single keys
 //
@@ -24,54 +24,54 @@ namespace stableaa {
 class Config;
 struct ConfigKey;
 
-// Keys train.*, and checkpoint.interval_steps. A "step" is one action of the environment, 4 frames
-// of Atari.
+// Keys train.*, and checkpoint.interval_steps. A "step" is one action in the environment, or 4
+// frames of Atari.
 struct TrainOptions {
-  // The environment's id (env/registry.h). Decides which family's defaults LoadPreset takes.
+  // The environment's id (env/registry.h). Decides which family's defaults LoadPreset uses.
   std::string env = "minatar/breakout";
 
-  // The preset that the run began with: a name for reports and directories. Changes nothing by
+  // The preset that the run started from: a name for reports and directories. Has no effect by
   // itself; the preset's values are in the other keys.
   std::string preset = "stable-aa";
 
-  // Everything random follows from it: initial weights, exploration, batches, the environment and
-  // the evaluations, each from a stream of its own.
+  // Determines everything random: initial weights, exploration, batches, the environment and the
+  // evaluations, each through a stream of its own.
   std::uint64_t seed = 1;
 
   // Length of the whole run, 0 to 2^40. May be raised when a run is resumed.
   std::int64_t steps = 1'000'000;
 
-  // Transitions per update, 1 to 65536. The time of an update grows with it.
+  // Transitions per update, 1 to 65536. The time per update grows with it.
   int batch = 32;
 
-  // Steps per update, 1 to 1e6. Most of a run's time goes into updates, so 4 (as Atari has it) is
+  // Steps per update, 1 to 1e6. Most of a run's time goes into updates, so 4 (usual for Atari) is
   // nearly four times as fast as 1 and learns less from each step.
   std::int64_t update_interval_steps = 1;
 
-  // Batches are drawn so many updates before they are used, 0 to 64, and another thread computes
-  // their targets meanwhile. 0 leaves a second thread with little to do; more than a few makes
-  // batches miss the newest transitions. The result depends on it, but not on the number of
-  // threads.
+  // Batches are drawn this many updates before they are used, 0 to 64, while another thread
+  // computes their targets. 0 leaves a second thread little to do; more than a few makes batches
+  // miss the newest transitions. The result depends on it, but not on the number of threads.
   int lookahead_updates = 1;
 
-  // Learn from the sign of rewards, as is usual for Atari, where games differ in scale. Returns in
-  // logs and evaluations stay unclipped.
+  // Learn from the sign of rewards, as is usual for Atari, whose games differ in scale. Returns in
+  // logs and evaluations remain unclipped.
   bool clip_rewards = false;
 
-  // 0 to 1024; 0: all cores. Changes the speed only; may be changed when a run is resumed.
+  // Number of threads, 0 (all cores) to 1024. Affects only the speed; may be changed when resuming
+  // a run.
   int threads = 0;
 
-  // Steps between two rows of metrics.csv, 1 to 2^40; evaluations have rows besides. A row costs
-  // nearly nothing; its means are over the steps since the row before.
+  // Steps between two rows of metrics.csv, 1 to 2^40; evaluations add rows of their own. A row
+  // costs almost nothing; its means are over the steps since the previous row.
   std::int64_t log_interval_steps = 1000;
 
-  // Key checkpoint.interval_steps: steps between two checkpoints, 1 to 2^40; the end of a run and a
-  // stop make one besides. What a killed run loses, against the time to write the weights, the
-  // optimiser and the replay's new states. Does not change the result.
+  // Key checkpoint.interval_steps: steps between two checkpoints, 1 to 2^40. A run also makes one
+  // at its end and when stopped. Trades what a killed run loses against the time to write the
+  // weights, the optimiser and the replay's new states. Does not change the result.
   std::int64_t checkpoint_interval_steps = 50'000;
 };
 
-// All of it. Each struct describes its keys, ranges and defaults where it is declared.
+// All options. Each struct documents its keys, ranges and defaults where it is declared.
 struct RunOptions {
   TrainOptions train;
   AgentOptions agent;
@@ -84,7 +84,7 @@ struct RunOptions {
   // Throws BadInput.
   void Validate() const;
 
-  int threads() const;  // train.threads, or the number of cores for 0
+  int threads() const;  // train.threads, or the number of cores if that is 0
 };
 
 // Binds all keys, with their ranges and help, to the fields.
@@ -96,24 +96,23 @@ struct Preset {
 };
 std::vector<Preset> Presets();
 
-// Loads the family of `env` and then the preset, in that order; BadInput, with what was probably
-// meant, for a preset that does not exist. Both may be empty. train.env and train.preset are set to
-// them.
+// Loads the family of `env`, then the preset, and sets train.env and train.preset to them. Either
+// may be empty. Throws BadInput, with a suggestion, for a preset that does not exist.
 void LoadPreset(Config& config, const std::string& env, const std::string& preset);
 
-// Every key with its value; ReadRunOptions reads it back to the same options. BadInput, naming the
-// file, if it is no such file.
+// Every key with its value. ReadRunOptions reads it back to the same options and throws BadInput,
+// naming the file, if that is not such a file.
 std::string ToToml(const RunOptions& options);
 RunOptions ReadRunOptions(const std::filesystem::path& config_file);
 
 // Every key with its value.
 std::vector<ConfigKey> AllKeys(const RunOptions& options);
 
-// What a run must have in common with one that goes on with its checkpoint: all keys but
-// train.steps, train.threads, env.python, env.workers and env.timeout_seconds.
+// The keys that must not change when a run is resumed: all but train.steps, train.threads,
+// env.python, env.workers and env.timeout_seconds.
 std::vector<ConfigKey> LastingKeys(const RunOptions& options);
 
-// A checksum over these and their values.
+// A checksum over these keys and their values.
 std::uint32_t Fingerprint(const RunOptions& options);
 
 }  // namespace stableaa

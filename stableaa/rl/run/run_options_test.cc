@@ -94,7 +94,7 @@ TEST(Presets, AreHeadBackupAndMixerAsPublished) {
   }
 }
 
-// An agent differs from another one only where its name says so.
+// Agents differ only in what their names say.
 TEST(Presets, TouchNothingButTheAgent) {
   for (const BuiltInConfig& config : BuiltInConfigs()) {
     if (!config.name.starts_with("presets/")) continue;
@@ -190,7 +190,7 @@ TEST(LoadPreset, LeavesWhatIsNotAskedForAtItsDefault) {
 TEST(LoadPreset, ThePresetWinsOverTheFamilyAndLaterSourcesOverBoth) {
   RunOptions options;
   options.replay.size = 77;            // a default ...
-  options.replay.priority_floor = .5;  // ... which nobody else speaks of
+  options.replay.priority_floor = .5;  // ... which nothing else sets
   options.agent.mixer = MixerKind::kRaa;
   Config config;
   Describe(config, options);
@@ -234,7 +234,7 @@ class RunOptionsFile : public testing::Test {
   const TemporaryFolder directory_;
 };
 
-// A key=value for every key whose value differs from the present one.
+// A key=value for every key, with a value that differs from the present one.
 std::vector<std::string> ChangeOfEachKey(const RunOptions& options) {
   RunOptions copy = options;
   Config config;

@@ -30,7 +30,7 @@ inline void WriteContent(const std::filesystem::path& path, const std::string& c
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
-// By column; of a file without rows, or without anything, no column.
+// Read by column. A file without rows, or without anything, has no columns.
 class Table {
  public:
   explicit Table(const std::filesystem::path& csv) {
@@ -53,7 +53,7 @@ class Table {
   const std::vector<std::pair<std::string, std::vector<std::string>>>& columns() const {
     return columns_;
   }
-  // Null if there is none of this name.
+  // Null if there is no column of this name.
   const std::vector<std::string>* Find(const std::string& name) const {
     for (const auto& [column, cells] : columns_) {
       if (column == name) return &cells;
@@ -109,7 +109,7 @@ inline void ExpectSameResults(const std::filesystem::path& run,
   }
 }
 
-// Every name in a directory, with content and time of the last change.
+// Every name in a directory, with its content and modification time.
 using Snapshot = std::map<std::string, std::pair<std::string, std::filesystem::file_time_type>>;
 
 inline Snapshot SnapshotOf(const std::filesystem::path& directory) {
@@ -138,8 +138,8 @@ inline void ExpectUnchanged(const std::filesystem::path& directory, const Snapsh
   }
 }
 
-// Records of an event file of TensorBoard, the first of which tells the version; -1 if its end is
-// not that of a record.
+// Number of records in a TensorBoard event file, including the first, which holds the version; -1
+// if the file does not end with a record.
 inline int EventRecords(const std::filesystem::path& path) {
   const std::string content = FileContent(path);
   std::size_t at = 0;
@@ -155,8 +155,8 @@ inline int EventRecords(const std::filesystem::path& path) {
   return at == content.size() ? count : -1;
 }
 
-// A folder in memory where possible: syncing, which nothing but a crash of the machine could tell
-// from not syncing, takes no time there.
+// A folder in memory where possible, where syncing takes no time. Only a crash of the machine could
+// reveal whether files were synced.
 class FolderOfRuns : public TemporaryFolder {
  public:
   FolderOfRuns() : TemporaryFolder(InMemory()) {}

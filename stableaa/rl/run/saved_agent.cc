@@ -56,7 +56,7 @@ fs::path FindWeights(const SavedAgentSource& source) {
   return WeightsOfRun(source);
 }
 
-// For a file of weights: as asked for, or as training has noted there.
+// For a weights file: the environment asked for, or the one that training recorded there.
 std::string EnvironmentOfFile(const SavedAgentSource& source, const WeightsMetadata& metadata) {
   if (source.env) return *source.env;
   if (const auto noted = metadata.find("stableaa.env"); noted != metadata.end()) {
@@ -67,7 +67,7 @@ std::string EnvironmentOfFile(const SavedAgentSource& source, const WeightsMetad
       fmt::format("{}: these weights do not tell their environment", source.path.string()));
 }
 
-// What only the files name, and not the caller.
+// Code named only by the files, not by the caller.
 ForeignCode CodeOfFiles(const SavedAgentSource& source, const RunOptions& options,
                         const Config& config) {
   ForeignCode code = ForeignCodeOf(options);

@@ -1,12 +1,12 @@
-// An agent as a training run leaves it behind, ready to play:
+// An agent as saved by a training run, ready to play:
 //
 //   const SavedAgent agent({.path = "runs/minatar-breakout-stable-aa-1"});
 //   const auto environment = agent.MakeEnvironment(10);
 //   const auto actor = agent.MakeActor(*environment);
 //   Evaluate(*environment, *actor, agent.parameters(), ...);
 //
-// A run is a directory with config.toml and weights/{latest,best}.safetensors. A file of weights
-// alone will do: `train` notes the environment in it, and it can be given.
+// A run is a directory with config.toml and weights/{latest,best}.safetensors. A weights file alone
+// will do: `train` records the environment in it, and the caller can specify it too.
 //
 // Python code beyond what is installed runs only if the caller names it or trusts the files
 // (trust.h).
@@ -28,11 +28,11 @@
 
 namespace stableaa {
 
-// The environment that evaluations play in: that of training but for what eval.protocol says. The
-// actions, and with them the network's outputs, stay what they were.
+// The environment for evaluations: the one used in training, except for eval.protocol. The actions,
+// and with them the network's outputs, stay the same.
 EnvironmentOptions EvaluationEnvironment(const RunOptions& options);
 
-// What the files of a run's weights note beside them: env, preset and seed of the run, and `step`.
+// The metadata in a run's weights files: env, preset and seed of the run, and `step`.
 WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step);
 
 struct SavedAgentSource {
@@ -41,16 +41,16 @@ struct SavedAgentSource {
   std::filesystem::path path;              // of a run, or of a .safetensors file
   Weights weights = Weights::kLatest;      // of a run
   std::optional<std::string> env = {};     // instead of the run's or the file's
-  std::vector<std::string> settings = {};  // key=value of eval.* and env.*
+  std::vector<std::string> settings = {};  // key=value for eval.* and env.*
   bool trust = false;  // run the Python module and the interpreter that the files name
 };
 
-// A BadInput: the source lacks what it is asked for.
+// A BadInput error: the source lacks something it is asked for.
 class IncompleteSource : public Error {
  public:
   enum class Lack {
     kBestWeights,  // there has been no evaluation
-    kEnvironment,  // of a file of weights that does not note it
+    kEnvironment,  // a weights file does not name it
   };
 
   IncompleteSource(Lack lack, const std::string& message)
@@ -64,24 +64,26 @@ class IncompleteSource : public Error {
 
 class SavedAgent {
  public:
-  // BadInput: no run there, weights that are missing or damaged, an environment that does not exist
-  // or is not given (IncompleteSource), a setting that is wrong, Python code that is not trusted
+  // Throws BadInput if there is no run, weights are missing or damaged, the environment does not
+  // exist or is not given (IncompleteSource), a setting is wrong, or Python code is not trusted
   // (UntrustedCode).
   explicit SavedAgent(const SavedAgentSource& source);
 
-  // The run's, or for a file alone the defaults of the environment's family; with the settings.
+  // The run's options, or for a file alone the defaults of the environment's family, plus the
+  // settings.
   const RunOptions& options() const { return options_; }
   const std::filesystem::path& weights_file() const { return weights_file_; }
   // For people: "runs/a/weights/latest.safetensors (latest, step 20000)"; for a file alone "(step
-  // 20000)", and only the path if it does not tell its step.
+  // 20000)", or only the path if it does not record its step.
   std::string WeightsText() const;
-  // The step of training that the weights are of, if they tell.
+  // The training step at which the weights were saved, if they record it.
   std::optional<std::int64_t> weights_step() const;
   const Parameters& parameters() const { return weights_.parameters; }
 
-  // BadInput, with the numbers of both, unless the network fits its observations and actions.
+  // Throws BadInput, with the numbers of both, unless the network fits its observations and
+  // actions.
   std::unique_ptr<Environment> MakeEnvironment(int num_envs, bool render = false) const;
-  // Greedy, as evaluations in training are. `environment` is one of MakeEnvironment.
+  // Greedy, like evaluations in training. `environment` must come from MakeEnvironment.
   std::unique_ptr<Actor> MakeActor(const Environment& environment) const;
 
  private:

@@ -1,4 +1,4 @@
-// Runs that take little time: options for tests of training and checkpoints, and the fuzzer's.
+// Short runs: options for tests of training and checkpoints, and for the fuzzer.
 #ifndef STABLEAA_RL_RUN_SMALL_RUN_TEST_H_
 #define STABLEAA_RL_RUN_SMALL_RUN_TEST_H_
 
@@ -19,8 +19,8 @@
 
 namespace stableaa {
 
-// 240 steps, with three evaluations, four checkpoints and eight rows of metrics; then the
-// assignments.
+// 240 steps, with three evaluations, four checkpoints and eight rows of metrics; the assignments
+// are applied last.
 inline RunOptions SmallRunOptions(const std::string& env, const std::string& preset,
                                   const std::vector<std::string>& assignments) {
   RunOptions options;
@@ -38,7 +38,7 @@ inline RunOptions SmallRunOptions(const std::string& env, const std::string& pre
   return options;
 }
 
-// What CheckpointFields has to know of a run with these options.
+// What CheckpointFields needs to know about a run with these options.
 inline CheckpointShape ShapeOfCheckpoint(const RunOptions& options, std::int64_t segment_states) {
   const std::unique_ptr<Environment> environment = MakeEnvironment(options.train.env, options.env);
   environment->Reset(1);

@@ -22,17 +22,18 @@ struct Scalar {
   double value = 0;
 };
 
-// The wall clock, as events have it.
+// The wall clock in the format of events.
 double SecondsSince1970();
 
 class TensorboardLog {
  public:
-  // As RunLog; an empty file gets the record that tells the format's version.
+  // Like RunLog; an empty file gets the record with the format's version.
   explicit TensorboardLog(std::filesystem::path path, LogRows records = {});
 
-  // One record with all scalars; those that are not finite too. wall_seconds: SecondsSince1970().
+  // Adds one record with all scalars, even if they are not finite. wall_seconds:
+  // SecondsSince1970().
   void Add(std::int64_t step, double wall_seconds, std::span<const Scalar> scalars);
-  // As RunLog::AppendUncounted.
+  // Like RunLog::AppendUncounted.
   void AddUncounted(std::int64_t step, double wall_seconds, std::span<const Scalar> scalars);
   void Sync() { log_.Sync(); }
   std::uint64_t size() const { return log_.size(); }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 std::span<const std::byte> AsBytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// From the definition, a bit at a time with the polynomial as it is written, highest bit first.
+// By definition: one bit at a time with the polynomial as written, highest bit first.
 std::uint32_t Crc32cByDefinition(std::string_view text) {
   std::uint32_t remainder = 0xFFFFFFFF;
   for (const char c : text) {
@@ -57,7 +57,7 @@ TEST(Crc32c, IsMaskedByARotationAndASum) {
   EXPECT_EQ(MaskedCrc32c(AsBytes("123456789")), 0x2507C60Du + 0xa282ead8u);
 }
 
-// A message as protobuf's wire format has it: a field is its number and type, then its value.
+// A message in protobuf's wire format: each field is its number and type, then its value.
 
 std::string Raw(const ByteWriter& out) {
   return {reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()};
@@ -94,7 +94,7 @@ std::string ScalarField(const std::string& tag, float value) {
 
 class TensorboardLogTest : public testing::Test {
  protected:
-  // The messages of the file's records; lengths and checksums are checked.
+  // The messages in the file's records. Checks lengths and checksums.
   std::vector<std::string> Messages() const {
     const std::string text = ReadTextFile(path_, 1 << 20);
     ByteReader in(AsBytes(text), "events");
@@ -145,7 +145,8 @@ TEST_F(TensorboardLogTest, ARecordHoldsTimeStepAndAllScalars) {
   EXPECT_EQ(log.size(), fs::file_size(path_));
 }
 
-// Fields that are zero are left out by default, and a reader takes no value for no scalar.
+// By default, fields that are zero are omitted, and a reader takes a missing value for a missing
+// scalar.
 TEST_F(TensorboardLogTest, ZeroIsAValue) {
   TensorboardLog log(path_);
   log.Add(1, 1, std::vector<Scalar>{{"zero", 0}});

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little);  // as the dtypes below say
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 24;  // of all environments together
+constexpr std::size_t kBufferBytes = std::size_t{1} << 24;  // for all environments together
 constexpr std::size_t kMaxBlockSteps = 4096;
 
 Error CannotWrite(const fs::path& path, int errno_value) {
@@ -32,7 +32,7 @@ Descriptor OpenWithoutName(const fs::path& path) {
   const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
   Descriptor file(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file.is_open()) return file;
-  // Not every file system can.
+  // Not every file system supports it.
   std::string name = (directory / ".trace.XXXXXX").string();
   file = Descriptor(::mkostemp(name.data(), O_CLOEXEC));
   if (!file.is_open()) throw CannotWrite(path, errno);

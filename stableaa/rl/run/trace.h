@@ -9,8 +9,8 @@
 //   truncated     steps, uint8: this step was the last before the episode was cut
 //   game          steps, int64, from 0
 //
-// Rows are sorted by game, then time. The last observation of an episode is not acted on and so not
-// here.
+// Rows are sorted by game, then time. The last observation of an episode is not acted on, so it is
+// not included.
 //
 //   EvaluationTrace trace("trace.npz", environment.spec(), environment.num_envs());
 //   Evaluate(..., [&](const EvaluationStep& step) { trace.Add(step); });
@@ -33,19 +33,19 @@
 
 namespace stableaa {
 
-// Games are played side by side, so rows come interleaved. They wait, in blocks of one environment
-// each, in a file without a name in the directory of the archive: memory does not grow with the
-// number of steps, and whatever happens, the system removes it.
+// Games are played side by side, so rows arrive interleaved. They wait, in blocks of one
+// environment each, in an unnamed file in the archive's directory. So memory does not grow with the
+// number of steps, and the system removes the file whatever happens.
 class EvaluationTrace {
  public:
-  // Errors as AtomicFile's, before any work.
+  // Throws AtomicFile's errors, before any work is done.
   EvaluationTrace(const std::filesystem::path& path, const EnvironmentSpec& spec, int environments);
 
-  // The steps of an environment in order, each game from its first step on. WorkFailed if the disk
-  // is full.
+  // An environment's steps must come in order, each game from its first step on. Throws WorkFailed
+  // if the disk is full.
   void Add(const EvaluationStep& step);
 
-  // Writes the archive, which needs as much room again as the rows that wait.
+  // Writes the archive, which needs as much space again as the waiting rows.
   void Finish();
 
  private:
@@ -53,10 +53,10 @@ class EvaluationTrace {
     std::string name, dtype;
     std::vector<std::uint64_t> shape;  // of one step
     std::size_t bytes = 0;             // of one step
-    std::size_t offset = 0;            // in a block: that of each step's bytes one after the other
+    std::size_t offset = 0;            // in a block, where each step's bytes follow one another
   };
   struct Player {
-    std::vector<std::byte> block;        // the one that is being filled
+    std::vector<std::byte> block;        // being filled
     std::vector<std::uint64_t> written;  // the numbers of those in the file
     std::uint64_t steps = 0;
   };

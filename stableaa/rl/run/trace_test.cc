@@ -20,7 +20,7 @@ namespace stableaa::trace_test {
 
 namespace fs = std::filesystem;
 
-// An array of an archive whose entries are stored, as far as the test needs it.
+// An array in an uncompressed archive, with only what the test needs.
 struct Array {
   std::string header;
   std::string data;
@@ -75,7 +75,7 @@ EnvironmentSpec Spec(const Space& observation) {
   return {.id = "test/trace", .observation = observation, .action = Space::Discrete(3)};
 }
 
-// Numbers that tell where they come from.
+// Numbers that show where they come from.
 struct Row {
   std::int64_t game = 0, step = 0;
 
@@ -98,7 +98,7 @@ struct Row {
   double Reward() const { return static_cast<double>(game) + static_cast<double>(step) / 1024; }
 };
 
-// Games of these lengths, side by side as an evaluation plays them.
+// Adds games of these lengths, side by side as an evaluation plays them.
 void AddInterleaved(EvaluationTrace& trace, const std::vector<std::int64_t>& lengths,
                     const Space& space) {
   std::vector<Row> now(kEnvs);
@@ -130,7 +130,7 @@ void AddInterleaved(EvaluationTrace& trace, const std::vector<std::int64_t>& len
 }
 
 TEST_F(TraceTest, RowsAreSortedByGameAndThenTime) {
-  // Large observations make small blocks (here of 9 steps): games begin and end within them.
+  // Large observations make small blocks (9 steps here): games begin and end within them.
   const std::vector<std::int64_t> lengths = {5, 1, 9, 2, 30, 4, 3};
   for (const Space& space : {Space::Floats({300, 500}, {0}, {1}), Space::Bytes({2, 2, 3}),
                              Space::Floats({4}, {0}, {1})}) {

@@ -24,7 +24,7 @@ TrainTiming MeasureTraining(const RunOptions& options, double seconds) {
 
   const TemporaryDirectory directory("stableaa-bench-");
   const std::unique_ptr<Trainer> trainer = Trainer::Start(directory.path() / "run", run);
-  const InterruptGuard interrupt;  // the directory goes away
+  const InterruptGuard interrupt;  // so that the directory is removed
   const auto run_until = [&](const std::function<bool()>& enough) {
     trainer->Run({.stop = [&] { return enough() || interrupt.requested(); }});
     interrupt.ThrowIfRequested();
@@ -36,7 +36,7 @@ TrainTiming MeasureTraining(const RunOptions& options, double seconds) {
   run_until([&] { return watch.Seconds() >= seconds; });
   const TrainTimes& after = trainer->times();
 
-  // The checkpoint that Run ends with belongs to stopping, not to the loop.
+  // The checkpoint at the end of Run comes from stopping, not from the loop.
   const double total = after.total - (after.checkpoint - before.checkpoint);
   TrainTiming timing{
       .steps_per_second = static_cast<double>(trainer->step() - steps_before) / total,

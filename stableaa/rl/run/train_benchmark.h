@@ -1,4 +1,4 @@
-// How fast the whole loop is, and where its time goes.
+// Measures how fast the whole loop is and where its time goes.
 #ifndef STABLEAA_RL_RUN_TRAIN_BENCHMARK_H_
 #define STABLEAA_RL_RUN_TRAIN_BENCHMARK_H_
 
@@ -12,10 +12,10 @@ struct TrainTiming {
   double environment = 0, acting = 0, sampling = 0, targets = 0, gradient = 0, other = 0;
 };
 
-// A real run in a temporary directory, without evaluations and checkpoints, that learns from its
-// first thousand steps on and explores as it would at its end; timed for about `seconds` after
-// that. Its replay and its window of target networks are then as full as such a run's: how much
-// targets cost when both are full, MeasureUpdate tells (update_benchmark.h).
+// Starts a real run in a temporary directory, without evaluations and checkpoints, that learns
+// after its first thousand steps and explores as it would at its end, then times it for about
+// `seconds`. Replay and target window are only as full as they are in such a run; MeasureUpdate
+// (update_benchmark.h) shows what targets cost when both are full.
 TrainTiming MeasureTraining(const RunOptions& options, double seconds = 10);
 
 }  // namespace stableaa

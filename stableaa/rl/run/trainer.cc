@@ -25,7 +25,7 @@
 namespace stableaa {
 namespace {
 
-// Adds its lifetime to a sum of seconds.
+// Adds its lifetime to a total of seconds.
 class ScopedTimer {
  public:
   explicit ScopedTimer(double& seconds) : seconds_(seconds) {}
@@ -52,7 +52,7 @@ std::unique_ptr<Environment> MakeTrainingEnvironment(const RunOptions& options) 
   return environment;
 }
 
-// Before anything large is made.
+// Called before anything large is allocated.
 void RequireRoomFor(const AgentMemory& memory) {
   const std::uint64_t sum = memory.replay + memory.networks;
   RequireMemory("this run", sum < memory.replay ? std::numeric_limits<std::uint64_t>::max() : sum,
@@ -75,8 +75,9 @@ std::vector<std::byte> ReadCheckpoint(const RunDirectory& directory) {
   return std::move(file.payload);
 }
 
-// With the options it was made with. Evaluations come every eval.interval_steps; the last one may
-// have been stopped. Instead of a first one there may be that of the end.
+// Reads the head and checks it against the options it was made with. Evaluations come every
+// eval.interval_steps; the last one may have been stopped. Instead of a first one there may be the
+// one at the end.
 CheckpointHead ReadHead(ByteReader& in, const RunOptions& options, std::uint32_t fingerprint,
                         const RunDirectory& directory) {
   const CheckpointHead head = CheckpointHead::Read(in);
@@ -96,7 +97,7 @@ CheckpointHead ReadHead(ByteReader& in, const RunOptions& options, std::uint32_t
                              head.step, head.evaluated_step));
 }
 
-// Before its row and weights go: a run that is killed then must not pass for complete.
+// Done before its row and weights are removed: a run killed in between must not look complete.
 void ForgetEndEvaluation(const RunDirectory& directory, std::vector<std::byte> checkpoint,
                          CheckpointHead head) {
   head.evaluated_step = 0;
@@ -165,7 +166,7 @@ std::unique_ptr<Trainer> Trainer::Resume(const std::filesystem::path& path,
       new Trainer(std::move(directory), options, std::move(environment)));
   const RunLogs::Rows logged = trainer->LoadCheckpoint(in, head);
   LogMemory(memory);
-  // Nothing is changed before here.
+  // Nothing has been changed up to here.
   if (IsEndEvaluation(options, head.evaluated_step)) {
     ForgetEndEvaluation(trainer->directory_, checkpoint, head);
   }
@@ -296,7 +297,7 @@ void Trainer::Remember() {
   recorder_.AddStep(step_, reward, terminated, truncated);
 }
 
-// False if it was stopped: then it is due again.
+// Returns false if it was stopped; it is then due again.
 bool Trainer::EvaluateIfDue(const RunHooks& hooks) {
   if (!evaluator_.IsDue(step_)) return true;
   const ScopedTimer timer(times_.evaluation);
@@ -324,7 +325,7 @@ MetricsRecorder::Moment Trainer::Now() const {
   return {.step = step_, .seconds = wall_seconds_before_ + times_.total};
 }
 
-// With what helps to find out why, if there is room for it.
+// Also writes diagnostics, if there is room for them.
 void Trainer::EndDiverged(std::int64_t step, const std::string& why) const {
   const std::filesystem::path diagnosis = directory_.path() / "diverged.npz";
   std::string where;
@@ -338,15 +339,15 @@ void Trainer::EndDiverged(std::int64_t step, const std::string& why) const {
                                agent_->updates(), why, where));
 }
 
-// No reader would take a file with others, and there is nothing to go on with.
+// No reader would accept a file with non-finite weights, and training could not continue.
 void Trainer::RequireFiniteWeights() const {
   for (const float weight : agent_->weights().block()) {
     if (!std::isfinite(weight)) EndDiverged(step_, fmt::format("a weight has become {}", weight));
   }
 }
 
-// Each file is replaced as a whole, the state last: whatever happens in between, the former state
-// and all that it names are still there.
+// Each file is replaced as a whole, the state last. Whatever happens in between, the former state
+// and all files that it names are still there.
 void Trainer::Checkpoint() {
   if (checkpoint_step_ == step_) return;
   const ScopedTimer timer(times_.checkpoint);
@@ -369,8 +370,8 @@ void Trainer::Checkpoint() {
   checkpoint_step_ = step_;
 }
 
-// What follows the head. BadInput for numbers that no run with these options has, and for logs that
-// are not as they were then. Gives their rows.
+// Loads what follows the head and returns the rows of the logs. Throws BadInput for numbers that no
+// run with these options has, and for logs that differ from what they were then.
 RunLogs::Rows Trainer::LoadCheckpoint(ByteReader& in, const CheckpointHead& head) {
   step_ = head.step;
   checkpoint_step_ = IsEndEvaluation(options_, head.evaluated_step) ? -1 : head.step;

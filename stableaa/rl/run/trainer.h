@@ -1,19 +1,19 @@
-// Training: an environment and an agent in one loop, and all that makes a run of it: logs,
+// Training: an environment and an agent in one loop, and everything else that makes up a run: logs,
 // evaluations, checkpoints.
 //
 //   const auto trainer = Trainer::Start("runs/a", options);   // or Trainer::Resume("runs/a")
 //   trainer->Run();
 //
-// The environment is the one that options.train.env names, one of the library's or one that the
+// The environment is the one that options.train.env names: one of the library's, or one that the
 // program has registered (env/registry.h).
 //
-// A run is a function of its options: the same ones give the same bytes in metrics.csv,
+// A run is a function of its options: the same options give the same bytes in metrics.csv,
 // episodes.csv (wall_ columns aside) and the weights, on the same kind of processor, whatever the
 // number of threads and however often the run was stopped, killed and resumed.
 //
-// A step: choose an action, send it to the environment, do an update if one is due while the
-// environment works, receive and remember what came of it. So an update in step t learns from the
-// steps before t.
+// Each step chooses an action, sends it to the environment, does an update if one is due while the
+// environment works, then receives and remembers the outcome. So an update in step t learns from
+// the steps before t.
 #ifndef STABLEAA_RL_RUN_TRAINER_H_
 #define STABLEAA_RL_RUN_TRAINER_H_
 
@@ -39,20 +39,20 @@ namespace stableaa {
 
 struct CheckpointHead;
 
-// What may change when a run is resumed.
+// What may be changed when a run is resumed.
 struct ResumeChanges {
   std::optional<std::int64_t> steps = {};
   std::optional<int> threads = {};
-  // Not a change: run the Python module and the interpreter that the run's config.toml names
-  // (trust.h).
+  // Not a change: allows the run to use the Python module and the interpreter that its config.toml
+  // names (trust.h).
   bool trust = false;
 };
 
-// Seconds that the parts of the loop took, over all steps of this trainer.
+// Seconds spent in the parts of the loop, over all steps of this trainer.
 struct TrainTimes {
   double environment = 0;
   double acting = 0;
-  double sampling = 0;  // and remembering
+  double sampling = 0;  // includes remembering
   double targets = 0;
   double gradient = 0;
   double evaluation = 0;
@@ -60,16 +60,16 @@ struct TrainTimes {
   double total = 0;
 };
 
-// How far a run is, for people.
+// The progress of a run, for people.
 struct TrainProgress {
   std::int64_t step = 0;
   std::optional<double> episode_return = {};  // mean over the last episodes
-  std::optional<double> loss = {};            // of the last row of metrics.csv
-  std::optional<double> eval_return = {};     // of the last evaluation
+  std::optional<double> loss = {};            // from the last row of metrics.csv
+  std::optional<double> eval_return = {};     // from the last evaluation
 };
 
 struct RunHooks {
-  // Asked in every step; true: make a checkpoint and return.
+  // Polled in every step; if true, the run makes a checkpoint and returns.
   std::function<bool()> stop = {};
   // Ends the run at the first evaluation whose mean return is at least this.
   std::optional<double> enough_return = {};
@@ -77,40 +77,43 @@ struct RunHooks {
   std::function<void(const TrainProgress&)> progress = {};
 };
 
-// BadInput for what no run could start with: options that make no sense, an agent or a network that
-// does not fit the environment. Environments in Python are not asked: they may be missing here.
+// Throws BadInput for options that no run could start with: they make no sense, or the agent or
+// network does not fit the environment. Does not ask Python environments, which may be missing
+// here.
 void CheckTrainable(const RunOptions& options);
 
 class Trainer {
  public:
-  // A new run in `directory`, which must not exist or be empty. When it returns, the directory is
-  // there and can be resumed. Throws BadInput for options that make no sense, and WorkFailed if the
-  // memory is not there.
+  // Starts a new run in `directory`, which must be empty or not exist. On return the directory
+  // exists and can be resumed. Throws BadInput for options that make no sense, and WorkFailed if
+  // there is not enough memory.
   static std::unique_ptr<Trainer> Start(const std::filesystem::path& directory,
                                         const RunOptions& options);
 
-  // Goes on where the last checkpoint was made. Null, and nothing changed, if that was at the end.
-  // BadInput, naming the file and what is wrong, for a directory that holds no run or a broken one,
-  // or one that names Python code and is not trusted.
+  // Continues from the last checkpoint. Returns null, having changed nothing, if that was at the
+  // end. Throws BadInput, naming the file and the problem, for a directory that holds no run or a
+  // broken one, or that names Python code and is not trusted.
   static std::unique_ptr<Trainer> Resume(const std::filesystem::path& directory,
                                          const ResumeChanges& changes = {});
 
   ~Trainer();
 
-  // What Resume does, with the payload of a state.bin of the same run, whatever this trainer has
-  // done before: for tests that read many checkpoints. False, and nothing changed, if it is of the
-  // end. After an error no file has changed, and the trainer can only load another one.
+  // Does what Resume does, with the payload of a state.bin of the same run, whatever this trainer
+  // has done before; for tests that read many checkpoints. Returns false, having changed nothing,
+  // if it is from the end of the run. After an error no file has changed, and the trainer can only
+  // load another one.
   bool Load(std::span<const std::byte> payload);
 
-  // To the end, or until `stop`; with a checkpoint in both cases. True: to the end, be it the last
-  // step or a return that is enough. A run whose last step comes before its first evaluation makes
-  // one there. Throws WorkFailed if training diverges (after writing diverged.npz into the
-  // directory), the disk is full, or a worker of the environment dies; the last checkpoint stays
-  // then.
+  // Runs to the end or until `stop`, and makes a checkpoint in both cases. Returns true at the end,
+  // that is, after the last step or once the return is enough. A run whose last step comes before
+  // its first evaluation makes one there. Throws WorkFailed if training diverges (after writing
+  // diverged.npz into the directory), the disk is full, or a worker of the environment dies; the
+  // last checkpoint remains.
   bool Run(const RunHooks& hooks = {});
 
   std::int64_t step() const { return step_; }
-  // The largest of all evaluations, that of the end included; -infinity before the first.
+  // The best mean return of all evaluations, including the one at the end; -infinity before the
+  // first.
   double best_return() const { return evaluator_.best_return_with_end(); }
   const RunOptions& options() const { return options_; }
   // The network that acts.
@@ -148,9 +151,9 @@ class Trainer {
   Evaluator evaluator_;
 
   std::int64_t step_ = 0;
-  std::int64_t checkpoint_step_ = -1;  // -1: something has happened since
-  double wall_seconds_before_ = 0;     // of former parts of the run
-  TrainTimes times_;                   // without the agent's
+  std::int64_t checkpoint_step_ = -1;  // -1: the run has advanced since
+  double wall_seconds_before_ = 0;     // in earlier parts of the run
+  TrainTimes times_;                   // excluding the agent's
 };
 
 }  // namespace stableaa

@@ -1,5 +1,5 @@
-// Training as a library: runs stopped at chosen steps, copied at any moment, and fed with damaged
-// states. What only a process can suffer is in cli/train_command_test.cc.
+// Training as a library: runs that are stopped at chosen steps, copied at any moment, and given
+// damaged states. What can only happen to a process is in cli/train_command_test.cc.
 #include "stableaa/rl/run/trainer.h"
 
 #include <fmt/format.h>
@@ -117,7 +117,7 @@ TEST_F(TrainerTest, AStopInEveryStepChangesNothing) {
   ExpectSameResults(folder_ / "run", straight);
 }
 
-// As a kill in that step would leave it.
+// The copy is what a kill in that step would leave behind.
 TEST_F(TrainerTest, ADirectoryCopiedInAnyStepCanGoOn) {
   for (const Variant& variant : {Variants()[0], Variants()[2]}) {
     SCOPED_TRACE(variant.name);
@@ -148,7 +148,7 @@ TEST_F(TrainerTest, SeedsAndOnlySeedsDecide) {
   ExpectSameResults(folder_ / "again", first);
   EXPECT_TRUE(Trainer::Start(folder_ / "other", Options("stable-aa", {"train.seed=2"}))->Run());
   EXPECT_NE(FileContent(folder_ / "other/episodes.csv"), FileContent(first / "episodes.csv"));
-  // Evaluations, logs and checkpoints draw nothing from training.
+  // Evaluations, logs and checkpoints take no random numbers from training.
   EXPECT_TRUE(
       Trainer::Start(folder_ / "silent",
                      Options("stable-aa", {"eval.interval_steps=0", "train.log_interval_steps=1000",
@@ -206,7 +206,7 @@ TEST_F(TrainerTest, MistakesMakeNothing) {
   expect({"replay.size=1000000000000"}, Error::Kind::kWorkFailed);
 }
 
-// Pays for the action that the lamp asks for.
+// Rewards the action that the lamp asks for.
 class Lamp : public Simulation {
  public:
   void Reset(RandomStream& random) override { lit_ = random.Bernoulli(0.5); }
@@ -247,8 +247,7 @@ TEST_F(TrainerTest, TrainsOnWhatTheProgramHasRegistered) {
   EXPECT_EQ(SavedAgent({.path = run}).options().train.env, "test/lamp");
 }
 
-// A checksum guards against accidents; what has a right one and is nonsense must not do harm
-// either.
+// A checksum guards against accidents; nonsense with a correct checksum must not do harm either.
 TEST_F(FullTrainerTest, AChangedByteOfTheStateIsNoticedOrHarmless) {
   for (const Variant& variant : {Variants()[1], Variants()[2], Variants()[3]}) {
     SCOPED_TRACE(variant.name);
@@ -264,7 +263,8 @@ TEST_F(FullTrainerTest, AChangedByteOfTheStateIsNoticedOrHarmless) {
     int refused = 0;
     for (int trial = 0; trial < 400; ++trial) {
       std::vector<std::byte> changed = sound;
-      // Half of the trials in the parts before and behind the networks, which are most of it.
+      // Half of the trials are in the parts before and after the networks, which are most of the
+      // state.
       const std::size_t at = random.Below(trial % 4 == 0   ? 400
                                           : trial % 4 == 1 ? 4000
                                                            : changed.size());

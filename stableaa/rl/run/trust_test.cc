@@ -31,7 +31,7 @@ TEST(ForeignCode, IsAnInterpreterOtherThanTheDefault) {
     EXPECT_EQ(ForeignCodeOf(Playing(env, "/tmp/python3")).python, "/tmp/python3");
     EXPECT_FALSE(ForeignCodeOf(Playing(env, ResolvePython(""))).any());
   }
-  // Which nothing starts here.
+  // Nothing starts the interpreter here.
   EXPECT_FALSE(ForeignCodeOf(Playing("minatar/breakout", "/tmp/python3")).any());
 }
 

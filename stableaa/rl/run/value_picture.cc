@@ -28,13 +28,13 @@ constexpr int kTextScale = 2;
 constexpr int kLetter = kGlyphAdvance * kTextScale;
 constexpr int kMargin = 14, kGap = 10;
 constexpr int kBarWidth = 130;
-constexpr int kMinBar = 2;  // so that the lowest value is seen
+constexpr int kMinBar = 2;  // so that the lowest value is visible
 constexpr std::size_t kMaxName = 13;
 constexpr int kValueLetters = 8;
 constexpr int kHeadlineHeight = 20, kHeadlines = 4;
 constexpr int kMinRow = 19, kMaxRow = 28;
 constexpr int kAxisHeight = kGlyphHeight + 6;
-constexpr double kForget = .02;  // per step, of the distance to the present values
+constexpr double kForget = .02;  // share of the distance to the present values, per step
 constexpr std::size_t kLineLetters = 78;
 
 std::string ShortName(const EnvironmentSpec& spec, std::size_t action) {
@@ -43,14 +43,14 @@ std::string ShortName(const EnvironmentSpec& spec, std::size_t action) {
   return name;
 }
 
-// The actions that have a bar, ascending.
+// The actions that have a bar, in ascending order.
 std::vector<std::size_t> ShownActions(const EvaluationStep& step, std::size_t bars) {
   std::vector<std::size_t> actions(step.values.size());
   std::iota(actions.begin(), actions.end(), std::size_t{0});
   const auto chosen = static_cast<std::size_t>(step.action);
   const auto before = [&](std::size_t a, std::size_t b) {
     if ((a == chosen) != (b == chosen)) return a == chosen;
-    // Not a number comes last: comparisons have to be consistent.
+    // NaN comes last: the comparison has to be consistent.
     const bool a_known = !std::isnan(step.values[a]), b_known = !std::isnan(step.values[b]);
     return a_known != b_known ? a_known : a_known && step.values[a] > step.values[b];
   };

@@ -1,9 +1,9 @@
-// A game with what the agent thinks of it: the frame, and beside it the value of every action as a
-// bar, with the one that was chosen marked.
+// Shows a game and what the agent thinks of it: the frame, and beside it the value of every action
+// as a bar, with the chosen one marked.
 //
-// Bars reach over the values of the last moments: the axis holds at once whatever comes, and
-// forgets slowly what is gone, so that small differences between actions are seen without bars that
-// jump. Its ends are written below, and zero is a thin line.
+// The axis covers recent values: it grows at once to hold any new value and slowly forgets old
+// ones. This keeps small differences between actions visible without making the bars jump. Its ends
+// are printed below, and zero is a thin line.
 #ifndef STABLEAA_RL_RUN_VALUE_PICTURE_H_
 #define STABLEAA_RL_RUN_VALUE_PICTURE_H_
 
@@ -16,19 +16,19 @@
 
 namespace stableaa {
 
-// The pictures of one video; all have the same size. Of more than kMaxBars actions those of largest
-// value are shown, and the chosen one.
+// The pictures of one video, all of the same size. If there are more than kMaxBars actions, those
+// of largest value are shown, and the chosen one.
 class ValuePicture {
  public:
   static constexpr std::size_t kMaxBars = 18;
 
   explicit ValuePicture(const EnvironmentSpec& spec);
 
-  // The step needs its frame. Valid until the next call.
+  // The step must have its frame. Valid until the next call.
   const Picture& Draw(const EvaluationStep& step);
 
  private:
-  // Where things are, in pixels; right of the frame `left` is the panel's edge.
+  // Where things are, in pixels. `left` is the panel's edge, to the right of the frame.
   struct Layout {
     int scale = 1;  // of the frame
     int left = 0, name_width = 0, bar_left = 0, bar_right = 0, value_right = 0;
@@ -52,7 +52,7 @@ class ValuePicture {
 };
 
 // The same as text, for the lines below a picture in a terminal: first game, step, action, reward
-// and return, then the values, the chosen one in brackets.
+// and return, then the values, with the chosen one in brackets.
 std::vector<std::string> ValueLines(const EnvironmentSpec& spec, const EvaluationStep& step);
 
 // A value in at most 8 characters: 0.123, -12.34, 1.2e+07.

@@ -25,8 +25,8 @@ Picture Frame(int width, int height) {
   return frame;
 }
 
-// The bars of a picture as (length, colour) from the top, found by their colours, right of the
-// frame.
+// The bars of a picture as (length, colour) from the top, found by their colours to the right of
+// the frame.
 struct Bar {
   int length = 0;
   bool chosen = false;
@@ -102,7 +102,7 @@ TEST(ValuePicture, TheAxisHoldsWhatComesAndForgetsSlowly) {
     EXPECT_GE(now, before);
     before = now;
   }
-  EXPECT_GT(before, full * .6);  // 9 * 0.98^150 is left of what has gone
+  EXPECT_GT(before, full * .6);  // 9 * 0.98^150 is left of the old values
 }
 
 TEST(ValuePicture, EverythingThatTheStepSaysIsInThePicture) {

@@ -1,4 +1,4 @@
-// From observations to actions: the values of a network, and a policy on them.
+// From observations to actions: a network's values, and a policy on top of them.
 #ifndef STABLEAA_RL_VALUE_ACTOR_H_
 #define STABLEAA_RL_VALUE_ACTOR_H_
 
@@ -24,16 +24,16 @@ enum class PolicyKind {
 
 // Keys exploration.*.
 struct ExplorationOptions {
-  // How actions are chosen where they are not random. kMaxEntropy and kSoftmax take agent.omega.
+  // How actions are chosen when they are not random. kMaxEntropy and kSoftmax use agent.omega.
   PolicyKind policy = PolicyKind::kGreedy;
 
   // Probability of a random action in the first step, 0 to 1.
   double epsilon_start = 1;
 
-  // The same from step epsilon_steps on.
+  // The same, from step epsilon_steps on.
   double epsilon_end = 0.1;
 
-  // Steps over which that probability goes linearly from start to end, 0 to 2^40.
+  // Steps over which that probability moves linearly from start to end, 0 to 2^40.
   std::int64_t epsilon_steps = 100'000;
 
   // The probability of a random action in step `step` of training, counted from 0: linear from
@@ -49,26 +49,26 @@ class Actor {
   Actor(std::shared_ptr<const Plan> plan, const ObservationLayout& layout, PolicyKind policy,
         double omega, int num_envs, int threads = 1);
 
-  // One action per environment: a uniformly random one with probability epsilon, else the policy's;
-  // kGreedy takes the first of equal values. Valid until the next call. Throws WorkFailed if a
-  // value that it needs is not finite.
+  // Returns one action per environment: a uniformly random one with probability epsilon, else the
+  // policy's; kGreedy takes the first of equal values. Valid until the next call. Throws WorkFailed
+  // if a value that it needs is not finite.
   // Draws from `random`, environment by environment, one word for each and one more for each that
-  // acts at random; then, for kMaxEntropy and kSoftmax, one for each of the others, whose place
-  // among the cumulative probabilities is the action. The network is not run if all act at random.
+  // acts at random. Then, for kMaxEntropy and kSoftmax, it draws one for each of the others and
+  // looks it up in the cumulative probabilities. The network is not run if all act at random.
   std::span<const std::int32_t> Act(const Parameters& parameters, const Observations& observations,
                                     double epsilon, RandomStream& random);
 
   // The values of the actions, num_envs × actions. Valid until the next call.
   std::span<const float> Values(const Parameters& parameters, const Observations& observations);
 
-  // Act, with values that the caller already has.
+  // Like Act, with values that the caller already has.
   std::span<const std::int32_t> Choose(std::span<const float> values, double epsilon,
                                        RandomStream& random);
 
   int num_actions() const { return actions_; }
 
  private:
-  // Who acts at random, and how; true if all do.
+  // Decides who acts at random, and how. Returns true if all do.
   bool Draw(double epsilon, RandomStream& random);
   void ApplyPolicy(std::span<const float> values, RandomStream& random);
   std::int32_t PolicyAction(std::span<const float> values, RandomStream& random);

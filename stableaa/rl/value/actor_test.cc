@@ -47,7 +47,7 @@ TEST(Exploration, KeysHaveTheirRanges) {
 constexpr int kEnvs = 3;
 constexpr std::size_t kActions = 6;
 
-// Three boards of MinAtar under a network with random parameters.
+// Three MinAtar boards and a network with random parameters.
 class ActorTest : public ::testing::Test {
  protected:
   ActorTest()
@@ -83,7 +83,7 @@ TEST_F(ActorTest, ValuesAreTheNetworksOfEachObservation) {
   const auto alone = CompileNetwork(plan_, {.batch = 1});
   const auto bytes = environment_->observations().bytes;
   for (std::size_t i = 0; i < kEnvs; ++i) {
-    // MinAtar's observations have their channels last, networks take planes.
+    // MinAtar's observations have their channels last, but networks take planes.
     std::vector<std::uint8_t> planes(400);
     for (std::size_t k = 0; k < 400; ++k) planes[k % 4 * 100 + k / 4] = bytes[i * 400 + k];
     const std::vector<const std::uint8_t*> frames = {&planes[0], &planes[100], &planes[200],
@@ -189,7 +189,7 @@ TEST_F(ActorTest, OnlyValuesThatAreNeededHaveToBeFinite) {
   RandomStream any(1, "test");
   EXPECT_EQ(MessageOf([&] { actor.Choose(values, 0, any); }, Error::Kind::kWorkFailed),
             "the network's value of action 2 is inf: it has diverged");
-  // A seed by which the second environment alone acts at random.
+  // Looks for a seed with which only the second environment acts at random.
   for (std::uint64_t seed = 0;; ++seed) {
     RandomStream draws(seed, "test");
     const bool first = draws.Uniform() < .5, second = draws.Uniform() < .5;

@@ -11,7 +11,7 @@ namespace {
 constexpr int kUpdateSample = 128;  // the paper's
 constexpr int kSyncSample = 1024;
 
-// Without a penalty, directions that differ only by the noise of the sample are dropped.
+// Without a penalty, directions that differ only by sampling noise are dropped.
 constexpr double kVanillaRankTolerance = 1e-6;
 
 BackupKind OperatorOf(AgentBackup backup) {

@@ -1,5 +1,5 @@
-// What an agent is: head × backup × mixer, three independent choices, and the numbers that go with
-// them. docs/agents.md has the mathematics.
+// What makes up an agent: head × backup × mixer, three independent choices, and their parameters.
+// docs/agents.md has the mathematics.
 #ifndef STABLEAA_RL_VALUE_AGENT_OPTIONS_H_
 #define STABLEAA_RL_VALUE_AGENT_OPTIONS_H_
 
@@ -28,7 +28,7 @@ enum class AgentBackup {
 
 enum class MixerKind {
   kSingle,    // the newest target network
-  kAverage,   // the backup of the mean over all of them (Averaged-DQN)
+  kAverage,   // the backup of the mean over all target networks (Averaged-DQN)
   kAnderson,  // mixing weights without penalty
   kRaa,       // Shi et al. 2019
   kStable,    // the paper's Eq. 9
@@ -43,26 +43,26 @@ enum class EtaChoice { kFixed, kAuto };
 
 enum class WindowRestart {
   kNever,
-  kInterval,  // after so many updates
+  kInterval,  // after a number of updates
   kGrowth,    // when the residual grows
 };
 
 // How the mixing weights of anderson, raa and stable are computed; keys agent.weights.*.
 struct MixingOptions {
-  // When. kUpdate is the paper's Algorithm 1. kSync costs far less: one large sample per shift of
-  // the target networks.
+  // When they are computed. kUpdate is the paper's Algorithm 1. kSync costs far less: one large
+  // sample per shift of the target networks.
   WeightRefresh refresh = WeightRefresh::kSync;
 
-  // Transitions in the sample, 1 to 65536; 0: 128 for kUpdate, 1024 for kSync. A larger one gives
-  // less noisy weights, and each target network has to evaluate its states.
+  // Transitions in the sample, 1 to 65536; 0 means 128 for kUpdate, 1024 for kSync. A larger sample
+  // gives less noisy weights, but every target network has to evaluate its states.
   int batch = 0;
 
-  // kFixed: AgentOptions::eta. kAuto: of 1e-6, 1e-5, …, 10 the one whose weights, fitted on half of
-  // the sample, leave the smallest residual on the other half. anderson has no eta.
+  // kFixed: AgentOptions::eta. kAuto: whichever of 1e-6, 1e-5, …, 10 gives weights that, fitted on
+  // half of the sample, leave the smallest residual on the other half. anderson has no eta.
   EtaChoice eta = EtaChoice::kFixed;
 
-  // Use the newest target network alone where weights fitted on half of the sample do not lower
-  // the residual on the other half.
+  // Use only the newest target network when weights fitted on half of the sample do not lower the
+  // residual on the other half.
   bool safeguard = false;
 };
 
@@ -71,27 +71,28 @@ struct AgentOptions {
   // Head of the network. kDueling: Q = V + A − mean A (Wang et al. 2016).
   HeadKind head = HeadKind::kPlain;
 
-  // How the values of the next state's actions become one value.
+  // How the values of the next state's actions are reduced to one.
   AgentBackup backup = AgentBackup::kMax;
 
-  // How the target networks become one target.
+  // How the target networks are combined into one target.
   MixerKind mixer = MixerKind::kSingle;
 
-  // Inverse temperature of mellowmax and boltzmann, and of the policies max-entropy and softmax,
-  // 0 to 1e6, in 1/reward. Larger is closer to max, and less smooth. dynamic-boltzmann: c of c t²,
-  // t the number of the present target network.
+  // Inverse temperature of mellowmax and boltzmann, and of the policies max-entropy and softmax, 0
+  // to 1e6, in 1/reward. Larger is closer to max, and less smooth. For dynamic-boltzmann it is the
+  // c in c t², where t is the number of the present target network.
   double omega = 5;
 
-  // m, the target networks that every mixer but kSingle looks at, 1 to 64; fewer until so many
-  // exist. Each takes the memory of a network and of its values (replay.size × actions floats).
+  // m, the number of target networks that every mixer but kSingle looks at, 1 to 64; fewer until
+  // that many exist. Each takes the memory of a network and of its values (replay.size × actions
+  // floats).
   int targets = 5;
 
-  // β, the share of the mixed Q itself in the target, the rest being the mixed backups; 0 to 1,
-  // 0: backups only. For kAnderson, kRaa and kStable.
+  // β, the share of the mixed Q itself in the target, the rest being the mixed backups; 0 (backups
+  // only) to 1. Used by kAnderson, kRaa and kStable.
   double damping = 0.1;
 
-  // Strength of the penalty on the mixing weights of kRaa and kStable, 0 to 1e6. Larger keeps the
-  // weights smaller and the acceleration weaker.
+  // Strength of the penalty on the mixing weights of kRaa and kStable, 0 to 1e6. A larger value
+  // keeps the weights smaller and the acceleration weaker.
   double eta = 0.1;
 
   // Discount factor per step, in [0, 1).
@@ -100,53 +101,53 @@ struct AgentOptions {
   // Steps whose rewards are summed before the target bootstraps, 1 to 1000.
   int n_step = 1;
 
-  // M: after so many updates the oldest target network goes and a copy of the online network comes.
-  // 1 to 2^40.
+  // M: after this many updates, a copy of the online network replaces the oldest target network. 1
+  // to 2^40.
   std::int64_t target_interval_updates = 1000;
 
   MixingOptions weights;
 
-  // When all target networks but the newest are forgotten.
+  // When to forget all target networks but the newest.
   WindowRestart restart = WindowRestart::kNever;
 
-  // For kInterval: updates between two restarts, 1 to 2^40; they happen at the next shift.
+  // For kInterval: updates between two restarts, 1 to 2^40. Restarts happen at the next shift.
   std::int64_t restart_interval_updates = 100'000;
 
   // For kGrowth: restart when the newest network's residual exceeds the smallest since the last
   // restart by this factor, above 1, at most 1e6.
   double restart_growth = 2;
 
-  // Loss of the difference between Q and target.
+  // Loss on the difference between Q and its target.
   LossKind loss = LossKind::kSquared;
 
-  // Where the Huber loss turns from square to line, above 0, at most 1e6, in units of reward.
+  // Where the Huber loss changes from quadratic to linear, above 0, at most 1e6, in units of
+  // reward.
   double huber_delta = 1;
 
-  // network.hidden: units of each hidden layer, whole numbers of 1 to 65536, at least one layer.
-  // Only for observations that are vectors.
+  // network.hidden: units in each hidden layer, whole numbers from 1 to 65536, at least one layer.
+  // Only used for vector observations.
   std::vector<double> hidden = {128, 128};
 
-  // network.layers: the layers before the head, as docs/networks.md writes them; empty: the usual
-  // ones for the observations (AgentNetwork).
+  // network.layers: the layers before the head, in the notation of docs/networks.md. Empty means
+  // the usual ones for the observations (AgentNetwork).
   std::string layers = {};
 
   // Throws BadInput.
   void Validate() const;
 
-  // Target networks that the mixer looks at: 1 for kSingle.
+  // Number of target networks that the mixer looks at: 1 for kSingle.
   int window() const { return mixer == MixerKind::kSingle ? 1 : targets; }
   // Whether the mixer has weights of its own to compute.
   bool mixes() const { return mixer != MixerKind::kSingle && mixer != MixerKind::kAverage; }
   // β of the targets: 0 unless the mixer mixes.
   double beta() const { return mixes() ? damping : 0; }
-  // Whether targets need the values of s, and not only those of s'.
+  // Whether targets need the values of s in addition to those of s'.
   bool targets_need_states() const { return beta() != 0; }
-  // Whether mixing weights are computed then.
+  // Whether mixing weights are computed at these times.
   bool FitsAt(WeightRefresh refresh) const { return mixes() && weights.refresh == refresh; }
-  // Transitions that mixing weights are computed from.
+  // Number of transitions that mixing weights are computed from.
   int weights_batch() const;
-  // The operator of the backup while the target networks have shifted `time` - 1 times; that of
-  // kDouble is max.
+  // The backup operator after the target networks have shifted `time` - 1 times; max for kDouble.
   Backup BackupAt(std::int64_t time) const;
   WeightOptions WeightsFor(double eta_value) const;
   LossOptions Loss() const { return {.kind = loss, .huber_delta = huber_delta}; }
@@ -154,9 +155,9 @@ struct AgentOptions {
 
 void Describe(Config& config, AgentOptions& options);
 
-// The network for observations of `input`: options.layers and the head; without them Nature's for
-// 84×84 frames, MinAtar's for small ones, a multi-layer perceptron for vectors. Throws BadInput for
-// layers that make no sense or do not fit.
+// The network for observations of `input`: options.layers and the head. If no layers are given, it
+// is Nature's for 84×84 frames, MinAtar's for small ones, and a multi-layer perceptron for vectors.
+// Throws BadInput for layers that make no sense or do not fit.
 NetworkSpec AgentNetwork(const AgentOptions& options, const InputSpec& input, int actions);
 
 }  // namespace stableaa

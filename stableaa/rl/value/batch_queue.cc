@@ -79,7 +79,7 @@ class BatchQueue::Ahead {
   const std::function<void(DrawnBatch&)>& evaluate_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Entry*> work_;  // the first is being worked on
+  std::deque<Entry*> work_;  // the first is in progress
   std::exception_ptr error_;
   bool ending_ = false;
   std::thread thread_;

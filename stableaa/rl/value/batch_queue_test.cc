@@ -19,7 +19,7 @@ namespace stableaa::batch_queue_test {
 using learner_run_test::Feeder;
 using learner_run_test::VectorWorld;
 
-// A queue on a small replay that remembers which updates' batches it evaluated, in order.
+// A queue on a small replay; records which updates' batches were evaluated, in order.
 class Bench {
  public:
   explicit Bench(const BatchQueueOptions& options, std::int64_t fails = 0)
@@ -33,7 +33,7 @@ class Bench {
     for (int k = 0; k < 50; ++k) feeder.Step(replay_);
   }
 
-  // The ids of the next update, with its sample's.
+  // The ids of the next update, followed by its sample's.
   std::vector<std::int64_t> Next(std::int64_t last_update) {
     queue.Fill(0);
     const DrawnBatch& drawn = queue.Await(last_update);

@@ -1,5 +1,5 @@
-// The values that a batch of n transitions takes from the target networks: for up to 2n states,
-// first each s' whose discount is not 0, then, if asked for, each s.
+// The values that a batch of n transitions takes from the target networks. They cover up to 2n
+// states: first each s' whose discount is not 0, then, if requested, each s.
 #ifndef STABLEAA_RL_VALUE_BOOTSTRAP_H_
 #define STABLEAA_RL_VALUE_BOOTSTRAP_H_
 
@@ -13,11 +13,11 @@
 
 namespace stableaa {
 
-// The states of `batch`, which lend their frames; with_states: each s too.
+// Collects the states of `batch`, borrowing its frames; with_states: each s too.
 void CollectStates(const ReplayBatch& batch, int stack, bool with_states,
                    std::vector<FrozenState>& states);
 
-// Where CollectStates has put the states of transition j.
+// Where CollectStates put the states of transition j.
 class StatePlaces {
  public:
   explicit StatePlaces(const ReplayBatch& batch);
@@ -30,7 +30,7 @@ class StatePlaces {
   std::size_t first_state_ = 0;
 };
 
-// The value of a state with the action values `q`: that of action `best`; for -1 the backup's.
+// The value of a state with action values `q`: that of action `best`, or the backup's if it is -1.
 double NextValue(const Backup& backup, std::span<const float> q, int best);
 
 }  // namespace stableaa

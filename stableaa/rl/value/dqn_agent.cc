@@ -99,7 +99,7 @@ MetricRow DqnAgent::MixingMetrics() const {
   };
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
   MetricRow row;
-  // The weights in force; right after a shift those may still be of the former window.
+  // The current weights; right after a shift they may still be those of the former window.
   row.Add("targets", mixes ? number(std::ssize(mixing.alpha)) : number(learner_.targets()));
   row.Add("gain", if_mixing(mixing.gain));
   row.Add("gain_held_out", if_mixing(mixing.gain_held_out));
@@ -108,7 +108,7 @@ MetricRow DqnAgent::MixingMetrics() const {
   row.Add("lambda", if_mixing(mixing.lambda));
   row.Add("eta", if_mixing(mixing.eta));
   row.Add("condition", if_mixing(mixing.condition));
-  // alpha_m is always the newest network's.
+  // alpha_m always belongs to the newest network.
   const auto window = static_cast<std::size_t>(options_.agent.window());
   for (std::size_t k = 0; mixes && k < window; ++k) {
     const std::size_t missing = window - mixing.alpha.size();

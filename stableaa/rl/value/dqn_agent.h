@@ -1,4 +1,4 @@
-// The DQN family as an Agent: a value per action, from a replay, with one target network or a
+// The DQN family as an Agent: learns a value per action from a replay, with one target network or a
 // mixture of several (agent_options.h).
 #ifndef STABLEAA_RL_VALUE_DQN_AGENT_H_
 #define STABLEAA_RL_VALUE_DQN_AGENT_H_
@@ -24,7 +24,7 @@ namespace stableaa {
 
 class DqnAgent : public Agent {
  public:
-  // BadInput for continuous actions and for a network that does not fit the observations.
+  // Throws BadInput for continuous actions and for a network that does not fit the observations.
   static void RequireFits(const RunOptions& options, const EnvironmentSpec& spec);
   static AgentMemory EstimateMemory(const RunOptions& options, const EnvironmentSpec& spec);
 
@@ -65,7 +65,7 @@ class DqnAgent : public Agent {
   Learner learner_;
   Actor actor_;
   std::unique_ptr<Actor> evaluation_actor_;  // made when first needed
-  std::int32_t action_ = 0;                  // of the last Act
+  std::int32_t action_ = 0;                  // from the last Act
   std::array<double, 3> update_values_ = {};
   std::vector<std::uint8_t> encoded_;
 };

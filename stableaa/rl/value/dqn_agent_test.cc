@@ -26,7 +26,7 @@ struct Play {
     environment->Reset(1);
   }
 
-  // True if there was an update.
+  // Returns true if there was an update.
   bool Step() {
     environment->Send(agent->Act(step, environment->observations(), random));
     const std::span<const double> update = agent->Update(++step);

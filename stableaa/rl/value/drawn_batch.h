@@ -1,4 +1,4 @@
-// A batch that was drawn from the replay and waits for its update.
+// A batch that was drawn from the replay and is waiting for its update.
 #ifndef STABLEAA_RL_VALUE_DRAWN_BATCH_H_
 #define STABLEAA_RL_VALUE_DRAWN_BATCH_H_
 
@@ -12,13 +12,13 @@
 namespace stableaa {
 
 struct DrawnBatch {
-  std::int64_t update = 0;  // which one it is for, from 1
+  std::int64_t update = 0;  // the update it is for, from 1
   ReplayBatch batch;
-  // For mixing weights that are computed in each update; else empty.
+  // For mixing weights that are computed in each update; otherwise empty.
   std::vector<std::int64_t> sample_ids;
   ReplayBatch sample;
 
-  // What TargetWindow::Evaluate computes, from frozen networks only.
+  // Computed by TargetWindow::Evaluate, from frozen networks only.
   std::vector<FrozenState> states;
   FrozenValues values, sample_values;
   Mixing mixing;

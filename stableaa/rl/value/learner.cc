@@ -21,8 +21,8 @@ bool WorksAhead(const RunOptions& options) {
   return options.threads() > 1 && options.train.lookahead_updates > 0;
 }
 
-// OpenMP's threads wait for each other without sleeping, so one thread more than there are cores
-// slows down all of them; and what small networks gain from a second thread is lost in waiting.
+// OpenMP's threads wait for each other without sleeping, so having one more thread than cores slows
+// down all of them; and small networks lose in waiting what they gain from a second thread.
 int GradientThreads(const RunOptions& options, const Plan& plan) {
   constexpr double kWorthSharing = 2e8;  // multiplications and additions: some 5 ms
   const double work = options.train.batch * (plan.multiply_adds + plan.backward_multiply_adds);
@@ -59,8 +59,8 @@ TargetNetworks FirstNetworks(const RunOptions& options, const std::shared_ptr<co
 }  // namespace
 
 std::int64_t Learner::ReplayReserve(const RunOptions& options) {
-  // A step adds one state, and another one where an episode ends. The rest is for the states of
-  // their returns, and to spare.
+  // A step adds one state, and another one where an episode ends. The rest covers the states of
+  // their returns, with some to spare.
   const std::int64_t batches = options.train.lookahead_updates + 1;
   return 2 * batches * options.train.update_interval_steps + options.agent.n_step + 64;
 }
@@ -162,7 +162,7 @@ std::span<const int> Learner::OnlineBest(const ReplayBatch& batch) {
   return online_best_;
 }
 
-// One step of the optimiser towards targets_.
+// Takes one step of the optimiser towards targets_.
 UpdateReport Learner::Descend(const ReplayBatch& batch) {
   const std::size_t count = batch.count(), actions = outputs_.size() / count;
   gatherer_.Clear();
@@ -215,7 +215,7 @@ void Learner::WriteDiagnosis(const std::filesystem::path& path) const {
     out.Add("actions", {n}, std::span<const std::int32_t>(actions));
     out.Add("rewards", {n}, std::span<const float>(batch.rewards));
     out.Add("discounts", {n}, std::span<const float>(batch.discounts));
-    if (queue_.current_is_evaluated()) {  // otherwise they belong to the update before
+    if (queue_.current_is_evaluated()) {  // otherwise they belong to the previous update
       out.Add("targets", {n}, std::span<const float>(targets_));
       out.Add("q_values", {n, outputs_.size() / n}, std::span<const float>(outputs_));
     }

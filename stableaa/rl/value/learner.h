@@ -1,14 +1,14 @@
-// The learner: from batches of transitions to a better online network. Algorithm 1 of the paper
-// without its environment.
+// Turns batches of transitions into a better online network: Algorithm 1 of the paper without its
+// environment.
 //
 //   Learner learner(options, plan, layout, replay);
 //   ... replay.Begin, replay.Add ...
 //   const UpdateReport report = learner.Update(step);
 //
-// BatchQueue draws the batches ahead of their updates, and has a thread that evaluates the target
+// BatchQueue draws the batches ahead of their updates and has a thread that evaluates the target
 // networks for them; TargetWindow holds these networks and their mixing weights. The learner itself
-// computes targets and takes the optimiser's step. The number of threads changes no bit of the
-// result.
+// computes targets and takes the optimiser's steps. The number of threads does not change a single
+// bit of the result.
 #ifndef STABLEAA_RL_VALUE_LEARNER_H_
 #define STABLEAA_RL_VALUE_LEARNER_H_
 
@@ -36,37 +36,37 @@ struct UpdateReport {
   double q_mean = 0;  // mean of Q(s, a)
 };
 
-// Where the time of all updates so far went, in seconds.
+// Where the time of all updates so far was spent, in seconds.
 struct UpdateTimes {
   double sampling = 0;
-  double targets = 0;   // computed in the caller's thread, or waited for
+  double targets = 0;   // computing them in the caller's thread, or waiting for them
   double gradient = 0;  // forward, backward, optimiser
 };
 
 // Not thread-safe.
 class Learner {
  public:
-  // Parameters are drawn from the stream "network" of the seed, batches from "replay", the samples
-  // of mixing weights from "weights". The replay must outlive the learner and have a reserve of at
+  // Draws parameters from the seed's stream "network", batches from "replay", and the samples for
+  // mixing weights from "weights". The replay must outlive the learner and have a reserve of at
   // least ReplayReserve(options).
   Learner(const RunOptions& options, std::shared_ptr<const Plan> plan,
           const ObservationLayout& layout, Replay& replay);
-  // The same, but with these target networks instead of a copy of the online one: for a start in
-  // the middle of a run, as in benchmarks.
+  // The same, but with these target networks instead of a copy of the online one, to start in the
+  // middle of a run, as benchmarks do.
   Learner(const RunOptions& options, std::shared_ptr<const Plan> plan,
           const ObservationLayout& layout, Replay& replay, TargetNetworks networks);
 
-  // Room for the target networks of a learner with these options; none is there yet.
+  // Room for the target networks of a learner with these options; it holds none yet.
   static TargetNetworks EmptyNetworks(const RunOptions& options, std::shared_ptr<const Plan> plan,
                                       const ObservationLayout& layout);
 
-  // The most states that can come between the drawing of a batch and its use.
+  // The most states that can be added between drawing a batch and using it.
   static std::int64_t ReplayReserve(const RunOptions& options);
-  // Memory, the replay not included.
+  // Memory, excluding the replay.
   static std::uint64_t EstimateBytes(const RunOptions& options, const Plan& plan);
 
-  // One update in step `step` of the run (for the schedule of importance weights). Throws
-  // WorkFailed if a value, a target or the loss is not finite.
+  // Performs one update, in step `step` of the run (which sets the importance weights' exponent).
+  // Throws WorkFailed if a value, a target or the loss is not finite.
   UpdateReport Update(std::int64_t step);
 
   const Parameters& online() const { return online_; }
@@ -75,15 +75,15 @@ class Learner {
   const LearnerCounts& counts() const { return window_.counts(); }
   const UpdateTimes& times() const { return times_; }
   const TargetNetworks::Counts& cache_counts() const;
-  // Multiplications and additions of all passes so far.
+  // Multiplications and additions in all passes so far.
   double multiply_adds() const;
 
-  // Writes what helps to find out why Update failed (its transitions, values and targets, and the
-  // parameters) as an .npz file.
+  // Writes an .npz file that helps to find out why Update failed: its transitions, values and
+  // targets, and the parameters.
   void WriteDiagnosis(const std::filesystem::path& path) const;
 
-  // Everything but the replay, which must be loaded first. Load throws BadInput for what no run
-  // with these options and this replay saved; the learner is unusable then.
+  // Everything but the replay, which must be loaded first. Load throws BadInput for anything that
+  // no run with these options and this replay saved; the learner is unusable then.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
@@ -98,12 +98,12 @@ class Learner {
   TransitionSampler sampler_;
   Parameters online_, gradients_;
   std::unique_ptr<Network> network_;
-  std::unique_ptr<Network> chooser_;  // of double: online, inference only
+  std::unique_ptr<Network> chooser_;  // for double: the online network, inference only
   Optimizer optimizer_;
   TargetWindow window_;
   TargetMixer mixer_;
   UpdateTimes times_;
-  double online_passes_ = 0;  // samples through chooser_
+  double online_passes_ = 0;  // samples that went through chooser_
 
   StateGatherer gatherer_;
   std::vector<float> outputs_, output_gradients_, targets_, errors_;

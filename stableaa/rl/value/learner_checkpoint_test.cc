@@ -42,7 +42,7 @@ TEST(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
         first.learner.Save(out);
         options.train.threads = lookahead > 0 ? 1 + stop % 2 : 1;
         TestRun second(options);
-        for (int k = 0; k < stop % 4; ++k) second.Update();  // what is there before is forgotten
+        for (int k = 0; k < stop % 4; ++k) second.Update();  // loading forgets the earlier state
         if (options.replay.prioritized) {
           const std::filesystem::path segments = folder / std::to_string(stop);
           first.replay.SaveSegments(segments);
@@ -53,7 +53,7 @@ TEST(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
           std::filesystem::remove_all(segments);
           second.feeder = first.feeder;
           second.step = first.step;
-        } else {  // the same steps make the same replay
+        } else {  // the same steps fill the replay alike
           while (second.step < first.step) second.Step();
         }
         ByteReader in(out.bytes(), "learner");
@@ -80,7 +80,7 @@ TEST(LearnerCheckpoint, RefusesToLoadWhatDoesNotFit) {
     RunOptions changed = options;
     change(changed);
     TestRun other(changed);
-    for (int k = 0; k < 9; ++k) other.Update();  // for the replay
+    for (int k = 0; k < 9; ++k) other.Update();  // to fill the replay
     ByteReader in(state, "state");
     other.learner.Load(in);
     in.ExpectEnd();

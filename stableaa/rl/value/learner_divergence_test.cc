@@ -25,7 +25,7 @@ using learner_run_test::kNaNFloat;
 using learner_run_test::SmallRun;
 using learner_run_test::TestRun;
 
-// Updates until the failure, whose message it gives.
+// Returns the number of updates until the failure, and its message.
 int UpdatesUntilFailure(TestRun& run, std::string& message) {
   for (int k = 0; k < 60; ++k) {
     Parameters before(run.plan);
@@ -45,7 +45,7 @@ TEST(LearnerDivergence, IsDiagnosedAfterARewardThatIsNotANumber) {
     if (one.name.starts_with("restart") || one.name.starts_with("every")) continue;
     if (one.name.ends_with("-sync") || one.name == "prioritised" ||
         one.name.starts_with("anderson")) {
-      continue;  // their weights see it in a shift, after the update
+      continue;  // their weights notice it in a shift, after the update
     }
     int expected = 0;
     for (const int threads : {1, 2}) {
@@ -62,7 +62,7 @@ TEST(LearnerDivergence, IsDiagnosedAfterARewardThatIsNotANumber) {
       EXPECT_NE(message.find("nan"), std::string::npos) << message;
       if (threads == 1) expected = updates;
       EXPECT_EQ(updates, expected);
-      EXPECT_GE(updates, 3);  // batches that were drawn before
+      EXPECT_GE(updates, 3);  // batches that were drawn earlier
       const std::filesystem::path file = folder / "diverged.npz";
       run.learner.WriteDiagnosis(file);
       std::ifstream in(file, std::ios::binary);
@@ -78,7 +78,7 @@ TEST(LearnerDivergence, IsDiagnosedAfterARewardThatIsNotANumber) {
 TEST(LearnerDivergence, IsAFailureInTheShiftWhoseSampleIsNotANumber) {
   RunOptions options = SmallRun();
   options.agent.mixer = MixerKind::kStable;
-  options.train.lookahead_updates = 8;  // so that the batches of these updates do not see it
+  options.train.lookahead_updates = 8;  // so the batches of these updates do not see it
   options.agent.weights.batch = 500;
   TestRun run(options);
   run.Update();

@@ -36,7 +36,7 @@ inline EnvironmentSpec FrameWorld() {
           .channel_axis = 2};
 }
 
-// Plays random episodes into a replay; equal ones for equal seeds.
+// Plays random episodes into a replay; equal seeds give equal episodes.
 class Feeder {
  public:
   explicit Feeder(const ObservationLayout& layout, std::uint64_t seed = 1)
@@ -84,7 +84,7 @@ inline RunOptions SmallRun() {
   return options;
 }
 
-// A run without its environment: every update follows one or two steps.
+// A run without an environment: every update follows one or two steps.
 struct TestRun {
   RunOptions options;
   ObservationLayout layout;

@@ -139,7 +139,7 @@ class StraightLearner {
     return values;
   }
 
-  // Every state by itself: next states that exist, then states.
+  // Evaluates every state by itself: next states that exist, then states.
   FrozenValues Frozen(const ReplayBatch& batch, bool with_states) {
     std::vector<std::span<const std::uint8_t* const>> states;
     for (std::size_t j = 0; j < batch.count(); ++j) {
@@ -247,7 +247,7 @@ void ExpectLikeStraightLearner(const RunOptions& options, int updates) {
 TEST(Learner, DoesWhatAStraightforwardOneDoes) {
   for (const Case& one : Cases()) {
     for (const int lookahead : {0, 1, 3}) {
-      // Several threads in the gradient itself are slow for networks so small: one case will do.
+      // Using several threads for the gradient is slow with networks this small: one case will do.
       const bool spread = one.name == "stable-update";
       for (const int threads : {1, 2, 3}) {
         if (threads - (lookahead > 0 ? 1 : 0) > 1 && !spread) continue;
@@ -331,7 +331,7 @@ TEST(Learner, ForgetsTheWindowWhenTheResidualGrows) {
   EXPECT_EQ(run.learner.targets(), 1);
   EXPECT_EQ(run.learner.mixing().alpha, std::vector<double>{1});
 
-  // What counts is the smallest residual since then.
+  // Only the smallest residual since then counts.
   for (int k = 0; k < 90; ++k) run.Step();
   for (int k = 0; k < 2; ++k) run.Update();
   EXPECT_EQ(run.learner.counts().restarts, 1);

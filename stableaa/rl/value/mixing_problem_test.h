@@ -1,5 +1,5 @@
-// For tests of targets and mixing weights: random problems, and both computed word for word, in long
-// double, in no particular layout.
+// For tests of targets and mixing weights: random problems, and a literal computation of both, in
+// long double and without a particular layout.
 #ifndef STABLEAA_RL_VALUE_MIXING_PROBLEM_TEST_H_
 #define STABLEAA_RL_VALUE_MIXING_PROBLEM_TEST_H_
 
@@ -38,7 +38,7 @@ struct Problem {
   // [network][transition][action]; those of next states that do not exist are NaN.
   std::vector<std::vector<std::vector<float>>> now, next;
   std::vector<int> online_best;
-  std::vector<std::uint8_t> bytes;  // what frames point into
+  std::vector<std::uint8_t> bytes;  // that frames point into
 };
 
 // Later networks are closer to one another, as in training.
@@ -80,7 +80,7 @@ inline Problem RandomProblem(RandomStream& random, std::size_t m, std::size_t n)
   return problem;
 }
 
-// As the target networks answer what CollectStates asks for.
+// The values that the target networks return for the states of CollectStates.
 inline FrozenValues Answer(const Problem& problem, bool with_states) {
   std::vector<FrozenState> states;
   CollectStates(problem.batch, 1, with_states, states);
@@ -98,7 +98,7 @@ inline FrozenValues Answer(const Problem& problem, bool with_states) {
   return values;
 }
 
-// ---- The formulas of weight_fitter.h and target_mixer.h, word for word ----
+// ---- The formulas of weight_fitter.h and target_mixer.h, taken literally ----
 
 inline std::size_t Best(const std::vector<float>& q) {
   return static_cast<std::size_t>(std::ranges::max_element(q) - q.begin());
@@ -129,7 +129,7 @@ inline long double Operator(const AgentOptions& options, const std::vector<long 
   }
 }
 
-// r + γ(1−d) · op Q(s'), with the action `picked` where the backup is double.
+// r + γ(1−d) · op Q(s'), with action `picked` if the backup is double.
 inline long double Backed(const AgentOptions& options, const Problem& problem, std::size_t j,
                           const std::vector<long double>& q, std::size_t picked,
                           std::int64_t time) {
@@ -173,7 +173,7 @@ inline long double Dot(const Column& a, const Column& b) {
   return sum;
 }
 
-// Gaussian elimination with pivots.
+// Gaussian elimination with pivoting.
 inline Column SolveLinear(Columns a, Column b) {
   const std::size_t n = b.size();
   for (std::size_t k = 0; k < n; ++k) {
@@ -266,7 +266,8 @@ inline Column Newest(std::size_t m) {
   return alpha;
 }
 
-// Weights fitted on the first half, judged on the second: residual against the newest network's.
+// Fits weights on the first half and judges them on the second: residual relative to the newest
+// network's.
 inline long double NaiveHeldOutGain(const AgentOptions& options, double eta, const Problem& problem,
                                     std::int64_t time) {
   const std::size_t half = problem.n / 2;

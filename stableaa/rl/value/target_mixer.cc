@@ -28,7 +28,7 @@ void TargetMixer::Targets(const ReplayBatch& batch, const FrozenValues& values,
       next = NextValue(backup, mean_, best);
     } else if (discount != 0) {
       for (std::size_t i = 0; i < m; ++i) {
-        if (alpha[i] != 0) {  // after a fallback most are
+        if (alpha[i] != 0) {  // most are 0 after a fallback
           next += alpha[i] * NextValue(backup, values.Of(i, places.Next(j)), best);
         }
       }

@@ -1,11 +1,11 @@
-// From the values of the target networks to the targets of an update: Step 2 of the paper's
+// Computes the targets of an update from the values of the target networks: Step 2 of the paper's
 // Algorithm 1. In the notation of weight_fitter.h, with weights α:
 //
 //   targets      y = β Σ α_i Q_i(s, a) + (1 − β) Σ α_i [R + g · op Q_i(s')]
 //
 // β multiplies Q and not the map: .1 here is a damping of .9 in tabular notation. `single` takes
-// the newest network and `average` the backup of the mean of all, both with β = 0. With the backup
-// `double` the value of s' is Q_i(s', a*), a* the best action of the online network.
+// the newest network, and `average` the backup of the mean of all, both with β = 0. With the backup
+// `double` the value of s' is Q_i(s', a*), where a* is the online network's best action.
 #ifndef STABLEAA_RL_VALUE_TARGET_MIXER_H_
 #define STABLEAA_RL_VALUE_TARGET_MIXER_H_
 
@@ -24,10 +24,10 @@ class TargetMixer {
  public:
   explicit TargetMixer(const AgentOptions& options) : options_(options) {}
 
-  // Targets of a batch and its values, which CollectStates(…, options.targets_need_states()) asked
-  // for. `alpha`: one weight per network; `average` ignores them. `online_best`: for the
-  // backup double, the online network's best action in each s'; else empty. `time` counts the
-  // shifts from 1, for dynamic-boltzmann.
+  // Computes the targets of a batch from the values of the states that CollectStates(…,
+  // options.targets_need_states()) collected. `alpha`: one weight per network; `average` ignores
+  // them. `online_best`: for the backup double, the online network's best action in each s';
+  // otherwise empty. `time` counts the shifts from 1, for dynamic-boltzmann.
   void Targets(const ReplayBatch& batch, const FrozenValues& values, std::span<const double> alpha,
                std::span<const int> online_best, std::int64_t time, std::span<float> targets);
 

@@ -41,7 +41,7 @@ struct Problem {
   ReplayBatch batch;
   std::vector<int> online_best;
   std::vector<float> now, next;
-  std::vector<std::uint8_t> places;  // frame 2j stands for state j, 2j + 1 for its next
+  std::vector<std::uint8_t> places;  // frame 2j represents state j, 2j + 1 its next state
 };
 
 std::string Word() {

@@ -87,7 +87,7 @@ def problems():
 
 
 def operator(problem, q, best):
-    """The value of each row of q; best: the actions of double."""
+    """The value of each row of q; best: the actions for double."""
     if problem.backup == "max":
         return q.max(axis=-1)
     if problem.backup == "double":
@@ -124,7 +124,7 @@ def alpha_of(problem, eta, e, differences):
 
 
 def expected_weights(problem, e, differences):
-    """What Mixing should hold."""
+    """The expected contents of Mixing."""
     n, m = e.shape
     newest = np.eye(m)[-1]
     result = {"alpha": newest, "residual": np.sqrt(np.mean(e[:, -1] ** 2)), "tau_norm": 0.0,
@@ -169,7 +169,7 @@ def compare(problem, found):
         expected = backed_up(problem, problem.next.astype(float).mean(axis=0), online)
     else:
         weights = expected_weights(problem, e, np.diff(chosen, axis=1))
-        # With one penalty only the candidates of anderson are all the same.
+        # anderson has no penalty, so all of its candidates are the same.
         ties = problem.mixer == "anderson" and problem.eta_choice == "auto"
         for name, value in weights.items():
             if name != "eta" or not ties:

@@ -72,7 +72,7 @@ void TargetNetworks::KeepNewest() {
   order_.erase(order_.begin(), order_.end() - 1);
 }
 
-// The state's values, or null if they are not there.
+// The state's values, or null if they are not cached.
 const float* TargetNetworks::Cached(const Slot& slot, std::int64_t id) const {
   if (cached_states_ == 0) return nullptr;
   const auto place = static_cast<std::size_t>(id % cached_states_);

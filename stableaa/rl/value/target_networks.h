@@ -1,8 +1,8 @@
-// The target networks: the newest copies of the online network, frozen, and their values, each
-// computed once.
+// The target networks: the latest frozen copies of the online network, and their values, each
+// computed only once.
 //
-// A target network never changes, so its values Q(s, ·) of a stored state are cached by the state's
-// id until the network is dropped. Cached and computed values are the same bits.
+// A target network never changes, so its values Q(s, ·) for a stored state are cached under the
+// state's id until the network is dropped. Cached and computed values agree bit for bit.
 #ifndef STABLEAA_RL_VALUE_TARGET_NETWORKS_H_
 #define STABLEAA_RL_VALUE_TARGET_NETWORKS_H_
 
@@ -43,35 +43,35 @@ struct FrozenState {
 // Not thread-safe.
 class TargetNetworks {
  public:
-  // At most `window` networks. `cached_states`: how many states' values are kept per network;
-  // 0: none.
+  // Holds at most `window` networks. `cached_states`: how many states' values are kept per network;
+  // 0 for none.
   TargetNetworks(std::shared_ptr<const Plan> plan, const ObservationLayout& layout, int window,
                  std::int64_t cached_states);
 
-  // Drops all networks and begins with this one.
+  // Drops all networks and starts with this one.
   void Begin(const Parameters& first);
 
-  // Adds a copy as the newest; drops the oldest if there are `window` already, and the one of Begin
-  // in any case: its values, from before training, are noise.
+  // Adds a copy as the newest. Drops the oldest if there are `window` already, and always the one
+  // from Begin, whose untrained values are noise.
   void Push(const Parameters& newest);
 
   // Drops all but the newest.
   void KeepNewest();
 
   int count() const { return static_cast<int>(order_.size()); }
-  // Whether the one of Begin is still there.
+  // Whether the network from Begin is still there.
   bool untrained() const { return untrained_; }
   const Parameters& newest() const { return slots_[order_.back()].parameters; }
 
-  // Runs a network only for states whose values it does not know.
+  // Runs a network only for states whose values are not cached.
   void Evaluate(std::span<const FrozenState> states, FrozenValues& out);
 
-  // The cache: values of a state, one per action, that Evaluate does not have to compute. Networks
-  // are numbered from 0, the oldest.
+  // The cache: one value per action of a state, which Evaluate then need not compute. Networks are
+  // numbered from 0, the oldest.
   bool Knows(int network, std::int64_t id) const;
   void Remember(int network, std::int64_t id, std::span<const float> values);
 
-  // Values asked for, and those of them that a network had to be run for.
+  // How many values were requested, and for how many of them a network had to be run.
   struct Counts {
     std::int64_t asked = 0, computed = 0;
   };
@@ -80,15 +80,15 @@ class TargetNetworks {
   // Memory in use, parameters included.
   static std::uint64_t Bytes(const Plan& plan, int window, std::int64_t cached_states);
 
-  // The networks without the cache, which saves nothing but time. Load throws BadInput for what
-  // does not fit.
+  // Covers the networks but not the cache, which only saves time. Load throws BadInput for anything
+  // that does not fit.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
  private:
   struct Slot {
     Parameters parameters;
-    // Which state the cache holds in place id % cached_states: id / cached_states + 1; 0: none.
+    // Which state is cached in place id % cached_states: id / cached_states + 1, or 0 for none.
     std::vector<std::uint32_t> tags;
     std::unique_ptr<float[]> cache;
   };
@@ -104,7 +104,7 @@ class TargetNetworks {
   const std::int64_t cached_states_;
   std::vector<Slot> slots_;         // window_ of them
   std::vector<std::size_t> order_;  // slots in use, oldest first
-  bool untrained_ = true;           // the oldest is the one of Begin
+  bool untrained_ = true;           // the oldest is the one from Begin
   std::unique_ptr<Network> network_;
   StateGatherer gatherer_;
   std::vector<std::size_t> misses_;

@@ -86,7 +86,7 @@ struct Bench {
     return ids;
   }
 
-  // One state at a time, by a network that knows nothing of caches.
+  // Evaluates one state at a time with a network that knows nothing of caches.
   std::vector<float> Direct(const Parameters& parameters, std::int64_t id) const {
     const auto network = CompileNetwork(plan, {.batch = 1, .threads = 1});
     std::vector<float> input(kInputs), outputs(3);
@@ -96,7 +96,7 @@ struct Bench {
   }
 };
 
-// That the networks which answer are `expected`, oldest first, to the bit.
+// Checks that the networks answering are `expected`, oldest first, bit for bit.
 void ExpectAnswers(Bench& bench, TargetNetworks& networks, const std::vector<std::int64_t>& ids,
                    const std::vector<const Parameters*>& expected) {
   FrozenValues values;
@@ -140,7 +140,7 @@ TEST(TargetNetworks, AnswerForEqualAndCollidingIdsInOneCall) {
   TargetNetworks networks = bench.Make(1, 10);
   const Parameters& only = bench.NewParameters();
   networks.Begin(only);
-  const std::vector<std::int64_t> ids = {3, 13, 3, 23, 3, 13, 593, 3};  // all in one place
+  const std::vector<std::int64_t> ids = {3, 13, 3, 23, 3, 13, 593, 3};  // all in one slot
   for (int repeat = 0; repeat < 3; ++repeat) ExpectAnswers(bench, networks, ids, {&only});
   ExpectAnswers(bench, networks, {13, 13, 4, 3}, {&only});
 }
@@ -156,7 +156,7 @@ TEST(TargetNetworks, KeepTheNewestOfTheWindowOldestFirst) {
   for (int push = 0; push < 8; ++push) {
     const Parameters& newest = bench.NewParameters();
     networks.Push(newest);
-    // The one of Begin is gone at once; the window fills up and then moves.
+    // The network from Begin is gone at once; the window fills up and then moves.
     window.push_back(&newest);
     if (window.size() > 3) window.erase(window.begin());
     EXPECT_TRUE(std::ranges::equal(networks.newest().block(), newest.block()));
@@ -233,11 +233,11 @@ TEST(TargetNetworks, RunANetworkOncePerStateWhileItLives) {
   networks.Evaluate(states, values);
   EXPECT_EQ(networks.counts().asked, 6);
   EXPECT_EQ(networks.counts().computed, 3);
-  networks.Push(bench.NewParameters());  // knows nothing yet; the other one does
+  networks.Push(bench.NewParameters());  // has no cached values yet; the other one does
   networks.Evaluate(states, values);
   EXPECT_EQ(networks.counts().asked, 12);
   EXPECT_EQ(networks.counts().computed, 6);
-  networks.Push(bench.NewParameters());  // takes the memory of the oldest, not its values
+  networks.Push(bench.NewParameters());  // takes over the oldest one's memory, but not its values
   networks.Evaluate(states, values);
   EXPECT_EQ(networks.counts().asked, 18);
   EXPECT_EQ(networks.counts().computed, 9);
@@ -295,7 +295,7 @@ TEST(TargetNetworks, LoadWhatTheySaved) {
     in.ExpectEnd();
     EXPECT_EQ(Saved(loaded), bytes);
 
-    // And go on alike: the one of Begin goes in both or in none.
+    // They also continue alike: the network from Begin goes in both or in neither.
     const Parameters& next = bench.NewParameters();
     for (int more = 0; more < 2; ++more) {
       FrozenValues one, other;
@@ -347,7 +347,7 @@ TEST(TargetNetworks, AnswerForNoStates) {
 }
 
 TEST(TargetNetworks, OfFramesAnswerWithTheSameBitsInBatchesOfAnySize) {
-  // Batches of convolutions take other kernels than single samples do.
+  // Batches of convolutions use other kernels than single samples do.
   const EnvironmentSpec spec = {.id = "test/frames",
                                 .observation = Space::Bytes({10, 10, 4}, 1),
                                 .action = Space::Discrete(6),

@@ -58,7 +58,7 @@ void TargetWindow::Restart() {
   ++counts_.restarts;
 }
 
-// Looks at the new window through a sample: has the residual grown, and which weights fit best?
+// Examines the new window through a sample: has the residual grown, and which weights fit best?
 void TargetWindow::Refresh(TransitionSampler& sampler) {
   std::vector<std::int64_t> ids;
   sampler.DrawSample(agent_.weights_batch(), ids);
@@ -99,7 +99,7 @@ void TargetWindow::Load(ByteReader& in, std::int64_t updates) {
   LoadCounts(in, updates);
 }
 
-// Against the target networks and the options.
+// Checks against the target networks and the options.
 void TargetWindow::CheckMixing(const ByteReader& in) const {
   const std::size_t found = mixing_.alpha.size();
   const auto networks = static_cast<std::size_t>(networks_.count());
@@ -107,13 +107,13 @@ void TargetWindow::CheckMixing(const ByteReader& in) const {
     ExpectCount(in, "mixing weights of an agent that mixes nothing", 1, found);
   } else if (!agent_.FitsAt(WeightRefresh::kUpdate)) {
     ExpectCount(in, "mixing weights (one per target network)", networks, found);
-  } else if (const int window = agent_.window();  // since the last update one may have come
+  } else if (const int window = agent_.window();  // one may have been added since the last update
              found > static_cast<std::size_t>(window)) {
     throw in.Wrong(fmt::format("expected 1 to {} mixing weights, found {}", window, found));
   }
 }
 
-// Each within what the counts before it allow.
+// Checks each against what the counts before it allow.
 void TargetWindow::LoadCounts(ByteReader& in, std::int64_t updates) {
   counts_.updates = in.I64();
   if (counts_.updates != updates) {

@@ -1,5 +1,5 @@
-// The window of target networks that updates look at: when it shifts and restarts, and the mixing
-// weights in force.
+// The window of target networks that updates look at: when it shifts and restarts, and its current
+// mixing weights.
 //
 //   window.Evaluate(drawn);                  // its values, from frozen networks only
 //   window.UseWeights(drawn);                // for agents that compute them in each update
@@ -26,31 +26,32 @@ struct LearnerCounts {
   std::int64_t updates = 0;
   std::int64_t shifts = 0;
   std::int64_t restarts = 0;
-  std::int64_t fallbacks = 0;  // times that the safeguard chose the newest network alone
+  std::int64_t fallbacks = 0;  // times the safeguard chose the newest network alone
 };
 
 // Not thread-safe, except that Evaluate may run at the same time as anything but Shift, networks
 // and Load.
 class TargetWindow {
  public:
-  // Begins with `networks`; the newest of them is used alone until weights are computed. `stack`:
-  // frames of an observation.
+  // Begins with `networks`; the newest is used alone until weights are computed. `stack`: frames
+  // per observation.
   TargetWindow(const AgentOptions& agent, int stack, TargetNetworks networks);
 
-  // What a batch needs from the networks: the values of its states, and the weights of its sample.
+  // Computes what a batch needs from the networks: the values of its states and the weights from
+  // its sample.
   void Evaluate(DrawnBatch& drawn);
 
-  // Puts the weights of Evaluate into force, if they are computed in each update.
+  // Adopts the weights from Evaluate, if they are computed in each update.
   void UseWeights(const DrawnBatch& drawn);
 
   void CountUpdate() { ++counts_.updates; }
-  // Whether the last update was the last for these networks.
+  // Whether the last update was the last one with these networks.
   bool shift_is_due() const { return counts_.updates % agent_.target_interval_updates == 0; }
-  // The last update that the present networks are for.
+  // The last update that uses the present networks.
   std::int64_t last_update() const;
 
-  // θ_i ← θ_{i+1}, θ_m ← θ, then a restart and new weights if they are due, for which it draws a
-  // sample. Throws WorkFailed if a value in the sample is not finite.
+  // θ_i ← θ_{i+1}, θ_m ← θ, then, if due, a restart and new weights, for which it draws a sample.
+  // Throws WorkFailed if a value in the sample is not finite.
   void Shift(const Parameters& online, TransitionSampler& sampler);
 
   const Mixing& mixing() const { return mixing_; }
@@ -59,7 +60,8 @@ class TargetWindow {
   // Counts the windows from 1, for dynamic-boltzmann.
   std::int64_t time() const { return counts_.shifts + 1; }
 
-  // Load throws BadInput for what no window with these options saved after `updates` updates.
+  // Load throws BadInput for anything that no window with these options saved after `updates`
+  // updates.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in, std::int64_t updates);
 
@@ -76,7 +78,7 @@ class TargetWindow {
   Mixing mixing_;
   LearnerCounts counts_;
   double best_residual_ = 0;       // since the last restart; 0: none yet
-  std::int64_t restarted_at_ = 0;  // update
+  std::int64_t restarted_at_ = 0;  // the update
 };
 
 }  // namespace stableaa

@@ -1,5 +1,5 @@
-// Draws transitions for the learner, from two streams of the seed: "replay" for the batches of
-// updates, "weights" for the samples of mixing weights.
+// Draws transitions for the learner from two streams of the seed: "replay" for update batches,
+// "weights" for the samples that mixing weights are computed from.
 #ifndef STABLEAA_RL_VALUE_TRANSITION_SAMPLER_H_
 #define STABLEAA_RL_VALUE_TRANSITION_SAMPLER_H_
 
@@ -19,10 +19,10 @@ class TransitionSampler {
  public:
   TransitionSampler(const ReplayOptions& options, std::uint64_t seed, const Replay& replay);
 
-  // For an update. The exponent of the importance weights depends on `step` of the run.
+  // For an update. `step`, the run's, sets the exponent of the importance weights.
   void DrawBatch(int count, std::int64_t step, std::vector<std::int64_t>& ids,
                  std::vector<float>& importance_weights);
-  // For mixing weights, uniformly.
+  // For mixing weights; uniform.
   void DrawSample(int count, std::vector<std::int64_t>& ids);
 
   const Replay& replay() const { return replay_; }

@@ -42,7 +42,7 @@ void Fill(const std::string& network, const ObservationLayout& layout, std::int6
   PlayRandomly(*environment, layout, states, replay);
 }
 
-// Those of a learner before its first update.
+// The parameters of a learner before its first update.
 Parameters FirstParameters(const RunOptions& options, const std::shared_ptr<const Plan>& plan) {
   Parameters parameters(plan);
   RandomStream random(options.train.seed, "network");
@@ -50,7 +50,7 @@ Parameters FirstParameters(const RunOptions& options, const std::shared_ptr<cons
   return parameters;
 }
 
-// What all timed updates took together.
+// What all timed updates took in total.
 struct Stretch {
   double seconds = 0;
   UpdateTimes parts;
@@ -163,7 +163,7 @@ UpdateTiming MeasureUpdate(const RunOptions& options, const std::string& network
     const std::int64_t begin = (2 * k + 1) * interval / (2 * stretches);
     Learner learner(stretch_options, plan, layout, replay,
                     SteadyNetworks(stretch_options, plan, layout, replay, begin));
-    learner.Update(0);  // warms the caches of the processor
+    learner.Update(0);  // warms the processor's caches
     meter.Sample();
     Measure(learner, updates, sum);
   }

@@ -84,7 +84,7 @@ TEST(TrainBenchmark, SharesSumToOne) {
               1, 1e-9);
 }
 
-// The best of a few tries: other work on the machine disturbs both sides, at different times.
+// The best of a few tries, since other work on the machine disturbs both sides at different times.
 TEST(BenchUpdate, StableAaCostsAtMostTwoPointTwoOfDuelingDqnOnMinatar) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
   GTEST_SKIP() << "not an optimised build";

@@ -14,7 +14,7 @@ namespace stableaa {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kSumTolerance = 1e-6;  // rounding, for weights that cancel
+constexpr double kSumTolerance = 1e-6;  // rounding, when weights cancel
 
 std::vector<double> Candidates(const AgentOptions& options) {
   // Without a penalty there is nothing to choose.
@@ -107,7 +107,7 @@ void WeightFitter::ComputeResiduals(const ReplayBatch& sample, const FrozenValue
   }
 }
 
-// Weights from transitions [begin, end) of the present sample.
+// Computes weights from transitions [begin, end) of the present sample.
 const MixingWeights& WeightFitter::Solve(std::size_t candidate, std::size_t begin,
                                          std::size_t end) {
   residual_spans_.clear();
@@ -154,7 +154,7 @@ Mixing WeightFitter::Fit(const ReplayBatch& sample, const FrozenValues& values, 
   const bool splits = half > 0;
   const double newest_norm = splits ? ResidualNorm(newest, half, n) : kNaN;
   double best_norm = std::numeric_limits<double>::infinity();
-  std::size_t best = etas_.size() - 1;  // with nothing to judge by, the strongest penalty
+  std::size_t best = etas_.size() - 1;  // the strongest penalty, if there is nothing to judge by
   if (splits) {
     for (std::size_t candidate = 0; candidate < etas_.size(); ++candidate) {
       const double norm = ResidualNorm(Solve(candidate, 0, half).alpha, half, n);
@@ -167,7 +167,7 @@ Mixing WeightFitter::Fit(const ReplayBatch& sample, const FrozenValues& values, 
   mixing.eta = etas_[best];
   mixing.gain_held_out = newest_norm > 0 ? best_norm / newest_norm : 1;
 
-  // Use the weights that were judged; where nothing depends on the judgement, use all transitions.
+  // Use the weights that were judged; if nothing depends on the judgement, use all transitions.
   const bool judged = options_.weights.safeguard || options_.weights.eta == EtaChoice::kAuto;
   const MixingWeights& weights = Solve(best, 0, judged && splits ? half : n);
   mixing.tau_norm = weights.TauNorm();
@@ -175,7 +175,7 @@ Mixing WeightFitter::Fit(const ReplayBatch& sample, const FrozenValues& values, 
   mixing.condition = weights.condition;
   mixing.gain = weights.gain;
   mixing.fallback = options_.weights.safeguard && !(mixing.gain_held_out < 1);
-  if (mixing.fallback) {  // those weights are not in force
+  if (mixing.fallback) {  // those weights are not used
     mixing.gain = 1;
     mixing.tau_norm = 0;
     mixing.lambda = 0;

@@ -1,4 +1,4 @@
-// Mixing weights of the target networks: Step 1 of the paper's Algorithm 1.
+// Computes the mixing weights of the target networks: Step 1 of the paper's Algorithm 1.
 //
 // For sampled transitions (s, a, R, s') with discount g of the next state (γ, γ^n, or 0 at the
 // end), target networks 1 (oldest) … m (newest) and the backup op:
@@ -7,8 +7,8 @@
 //   differences  δ_i = Q_{i+1}(s, a) − Q_i(s, a)
 //   weights      α from these (anderson/weights.h), Σα = 1
 //
-// With the backup `double` the value of s' is Q_i(s', a*), a* the best action of the newest target
-// network, which is what the online network was at the last shift.
+// With the backup `double` the value of s' is Q_i(s', a*), where a* is the best action of the
+// newest target network, that is, of the online network as of the last shift.
 #ifndef STABLEAA_RL_VALUE_WEIGHT_FITTER_H_
 #define STABLEAA_RL_VALUE_WEIGHT_FITTER_H_
 
@@ -27,7 +27,7 @@ namespace stableaa {
 class ByteReader;
 class ByteWriter;
 
-// The weights in force and how they came about. NaN where something does not apply.
+// The current weights and how they came about. NaN where something does not apply.
 struct Mixing {
   std::vector<double> alpha = {1};  // oldest network first
   double tau_norm = 0;
@@ -48,12 +48,12 @@ class WeightFitter {
  public:
   explicit WeightFitter(const AgentOptions& options);
 
-  // Weights for a sample and its values, which CollectStates(…, with_states = true) asked for.
-  // `time` counts the shifts from 1, for dynamic-boltzmann. Throws WorkFailed if a value is not
-  // finite: training has diverged.
+  // Computes weights from a sample and the values of the states that CollectStates(…, with_states =
+  // true) collected. `time` counts the shifts from 1, for dynamic-boltzmann. Throws WorkFailed if a
+  // value is not finite: training has diverged.
   Mixing Fit(const ReplayBatch& sample, const FrozenValues& values, std::int64_t time);
 
-  // The residual alone.
+  // Only the residual.
   double NewestResidual(const ReplayBatch& sample, const FrozenValues& values, std::int64_t time);
 
  private:
@@ -62,10 +62,10 @@ class WeightFitter {
   double ResidualNorm(std::span<const double> alpha, std::size_t begin, std::size_t end) const;
 
   const AgentOptions options_;
-  // Columns of the present sample, one per network.
+  // Columns for the present sample, one per network.
   std::vector<std::vector<double>> residuals_, differences_;
   std::vector<std::span<const double>> residual_spans_, difference_spans_;
-  std::vector<WeightSolver> solvers_;  // one per candidate of eta
+  std::vector<WeightSolver> solvers_;  // one per candidate eta
   std::vector<double> etas_;
 };
 

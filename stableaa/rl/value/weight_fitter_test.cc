@@ -105,7 +105,7 @@ TEST(WeightFitter, ChoosesTheEtaOfTheSmallestHeldOutResidual) {
     for (int trial = 0; trial < 60; ++trial) {
       AgentOptions options = Agent(kind, AgentBackup::kMax);
       options.weights.eta = EtaChoice::kAuto;
-      options.eta = .05;  // none of the candidates
+      options.eta = .05;  // not among the candidates
       const std::size_t m = 2 + random.Below(4);
       const Problem problem = RandomProblem(random, m, 12 + random.Below(30));
       const Mixing mixing = Fit(options, problem);
