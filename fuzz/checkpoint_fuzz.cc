@@ -286,8 +286,7 @@ class SmallRun {
     changed_.clear();
   }
 
-  TemporaryFolder directory_{TemporaryFolder::InMemory()};  // in memory, as every input is written
-                                                            // to files
+  TemporaryFolder directory_{TemporaryFolder::InMemory()};  // every input is written to files
   fs::path run_;
   std::unique_ptr<Trainer> trainer_;
   Part state_;

@@ -38,8 +38,7 @@ NetworkSpec PoleNetwork() { return MlpSpec({.inputs = 4, .hidden = {8}, .actions
 // Weights of a network that always prefers one action.
 Parameters Preferring(std::size_t action) {
   Parameters parameters(std::make_shared<const Plan>(MakePlan(BreakoutNetwork())));
-  const ParameterTensor last = ParameterTensors(parameters.plan()).back();  // the biases of the
-                                                                            // values
+  const ParameterTensor last = ParameterTensors(parameters.plan()).back();  // biases of the values
   std::vector<float> biases(last.size());
   biases.at(action) = 1;
   parameters.Set(last, biases);
@@ -126,7 +125,7 @@ TEST_F(EvalCommand, SeedsAndWeightsDecide) {
   const Json best = Eval({Run(), "--episodes", "20", "--weights", "best"});
   EXPECT_NE(best["returns"], latest["returns"]);
   EXPECT_EQ(best["weights"], Path("run/weights/best.safetensors"));
-  // A weights file is evaluated in the run's environment.
+  // The weights file gives the same network in the same environment.
   Json file = Eval({Path("run/weights/best.safetensors"), "--env", "MinAtar/Breakout", "--episodes",
                     "20", "--epsilon", ".25", "--set", "eval.parallel=3"});
   EXPECT_EQ(file, best);

@@ -141,8 +141,7 @@ void OccupyStandardDescriptors() {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(standard, F_GETFD) >= 0) continue;
     [[maybe_unused]] const int placed =
-        ::open("/dev/null", standard == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // gets the lowest
-                                                                              // free number
+        ::open("/dev/null", standard == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // lowest free number
   }
 }
 

@@ -407,8 +407,7 @@ TEST_F(FullSurroundings, FewDescriptorsAreAnErrorAndLoseNothing) {
       }
       fs::remove_all(Path("report"));  // it may have created the folders
       ExpectFailure(outcome);
-      ExpectWords(outcome.err, {"Too many open files"});  // for a report, in a warning about a
-                                                          // figure
+      ExpectWords(outcome.err, {"Too many open files"});  // a report warns of a figure
     }
     EXPECT_TRUE(done) << command.front();
     for (const std::string& name : Names()) {

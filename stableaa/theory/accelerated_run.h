@@ -20,8 +20,7 @@
 
 namespace stableaa {
 
-// Converts τ, newest first, to α, oldest first (Section 2.2): α_0 = τ_{m−1}, α_i = τ_{m−1−i} −
-// τ_{m−i}, …
+// α, oldest first, from τ, newest first (Section 2.2): α_0 = τ_{m−1}, α_i = τ_{m−1−i} − τ_{m−i}, …
 LongVector AlphaOf(const LongVector& tau);
 
 struct MellowmaxMap {
@@ -52,8 +51,7 @@ struct AcceleratedRun {
     LongVector tau;             // newest first: m entries, fewer at the start
     LongVector alpha;           // oldest first, one more; computed from tau so that they sum to 1
     LongVector mixed_residual;  // e^α = Σ α_i e_i
-    long double defect = 0;  // ‖x_{k+1} − that sum‖∞ plus the sum's own rounding: all rounding of
-                             // the step
+    long double defect = 0;     // ‖x_{k+1} − that sum‖∞ plus the sum's own rounding
   };
 
   MellowmaxMap map;

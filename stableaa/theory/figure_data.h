@@ -88,8 +88,7 @@ struct StabilityData {
   double damping = 1;
   int memory = 5;                 // of the runs
   std::vector<NormPoint> random;  // windows with normal entries; 1 to 6 rows, 1 to 4 columns
-  std::vector<NormPoint> runs;    // windows from the first 60 backups of accelerated value
-                                  // iteration
+  std::vector<NormPoint> runs;    // windows from the first 60 accelerated backups
   std::vector<NormPoint> worst;   // by ascending η, the largest for a window of one column
 };
 

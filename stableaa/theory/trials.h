@@ -58,8 +58,7 @@ struct ClaimResult {
   FormResult printed;
   FormResult corrected;  // the printed form's if that is true
   std::int64_t trials = 0;
-  std::int64_t searched = 0;  // by the search, including the few instances to which a form does not
-                              // apply
+  std::int64_t searched = 0;  // by the search, including instances to which a form does not apply
   std::vector<TrialOutcome> fixed;  // of claim->fixed
   double seconds = 0;
 };

@@ -23,8 +23,7 @@
 namespace stableaa {
 
 struct ReportOptions {
-  std::vector<std::filesystem::path> directories;  // directories of runs, of sweeps, or folders of
-                                                   // these
+  std::vector<std::filesystem::path> directories;  // runs, sweeps, or folders of them
   std::filesystem::path out = "report";
   std::string title = {};            // empty: the sweep's title, else the number of runs
   std::vector<RunFilter> only = {};  // empty: all runs

@@ -194,8 +194,7 @@ TEST(StratifiedBootstrap, NeverMixesTasks) {
 
 TEST(StratifiedBootstrap, DrawsEveryRunOfATaskEquallyOftenAndApartFromTheOthers) {
   const TaskScores scores = {{0, 1, 2}, {0, 1, 2, 3, 4}};
-  std::vector<std::vector<int>> first(3, std::vector<int>(5));  // by the run drawn first in each
-                                                                // task
+  std::vector<std::vector<int>> first(3, std::vector<int>(5));  // by first run drawn in a task
   std::vector<std::vector<int>> within(3, std::vector<int>(3));
   constexpr int kDraws = 30000;
   StratifiedBootstrap(
