@@ -1,8 +1,8 @@
-# Which layers are built, and the packages that these need and no others.
+# Which layers are built, and only the packages that they need.
 #
-# STABLEAA_COMPONENTS names the layers that are wanted; those that they use are added. Empty: all.
-# The result is STABLEAA_WANTED. `set(STABLEAA_COMPONENTS anderson)` before add_subdirectory() asks for
-# nothing but Eigen, and takes OpenMP if it is there.
+# STABLEAA_COMPONENTS names the wanted layers; the layers that they use are added. Empty: all. The
+# result is STABLEAA_WANTED. `set(STABLEAA_COMPONENTS anderson)` before add_subdirectory() requires
+# only Eigen, and uses OpenMP if available.
 
 set(STABLEAA_COMPONENTS "" CACHE STRING "Layers to build, with those that they use; empty: all")
 
@@ -17,7 +17,7 @@ foreach(layer IN LISTS STABLEAA_COMPONENTS)
     message(FATAL_ERROR "STABLEAA_COMPONENTS has '${layer}'; there are: ${STABLEAA_ALL}")
   endif()
 endforeach()
-# The highest first. Read from the layers' files: packages have to be found before these are added.
+# Highest first. Read from the layers' files, because packages must be found before these are added.
 set(highest_first ${STABLEAA_ALL})
 list(REVERSE highest_first)
 foreach(layer IN LISTS highest_first)
@@ -35,7 +35,7 @@ macro(stableaa_find_packages)
   else()
     find_package(OpenMP COMPONENTS CXX)
   endif()
-  # For layers that do without: they have one thread then.
+  # For layers that can do without; they then use one thread.
   set(STABLEAA_OPENMP "")
   if(OpenMP_CXX_FOUND)
     set(STABLEAA_OPENMP OpenMP::OpenMP_CXX)
@@ -43,10 +43,10 @@ macro(stableaa_find_packages)
 
   if(anderson IN_LIST STABLEAA_WANTED)
     find_package(Eigen3 REQUIRED)
-    # Eigen for our layers, with its namespace renamed. Its functions are in our static libraries, and
-    # under its own name the linker would take them and those of a user's Eigen for the same: compiled
-    # for other vectors or by another version, one would free what the other allocated. And it starts
-    # no threads, so that the bits do not depend on their number; those that are wanted are ours.
+    # Eigen for our layers, with its namespace renamed. Its functions are in our static libraries,
+    # and under its own name the linker would merge them with those of a user's Eigen: compiled for
+    # other vectors or from another version, one would free what the other allocated. Eigen starts
+    # no threads, so that results do not depend on their number; our layers start their own.
     add_library(stableaa_eigen INTERFACE)
     target_link_libraries(stableaa_eigen INTERFACE Eigen3::Eigen)
     target_compile_definitions(stableaa_eigen INTERFACE Eigen=stableaa_eigen EIGEN_DONT_PARALLELIZE)
@@ -65,7 +65,7 @@ macro(stableaa_find_packages)
     if(STABLEAA_ONEDNN STREQUAL "AUTO")
       set(required "")
     endif()
-    # By hand, because its own CMake package asks for OpenCL's headers.
+    # By hand, because its own CMake package requires OpenCL's headers.
     find_library(STABLEAA_DNNL_LIBRARY dnnl ${required})
     find_path(STABLEAA_DNNL_HEADERS oneapi/dnnl/dnnl.hpp ${required})
     if(STABLEAA_DNNL_LIBRARY AND STABLEAA_DNNL_HEADERS)

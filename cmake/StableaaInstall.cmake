@@ -1,15 +1,15 @@
-# What `cmake --install` puts in place: the headers, the static libraries and the CMake package of
-# every layer that is not PROGRAM_ONLY, stableaa.pc, the program and its bash completion. All of it
-# finds its parts relative to itself, so the installed tree can be moved.
+# What `cmake --install` installs: the headers, the static libraries and the CMake package of every
+# layer that is not PROGRAM_ONLY, stableaa.pc, the program and its bash completion. Everything finds
+# its parts relative to itself, so the installed tree can be moved.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # stableaa_outside(TARGET [HEADERS_ONLY] [FIND arguments] [REQUIRES module] [LIBS name ...])
-#   how users of the installed libraries get an outside library that a layer LINKS:
-#     HEADERS_ONLY  not at all, it was needed to compile ours
-#     FIND          in CMake by find_dependency(arguments) and TARGET; without it by LIBS
-#     REQUIRES      in pkg-config by this module; without it by LIBS
+#   says how users of the installed libraries get an outside library that a layer LINKS:
+#     HEADERS_ONLY  not at all; it was only needed to compile ours
+#     FIND          in CMake, with find_dependency(arguments) and TARGET; otherwise by LIBS
+#     REQUIRES      in pkg-config, with this module; otherwise by LIBS
 #     LIBS          by plain names, found where the linker looks
 macro(stableaa_outside target)
   string(MAKE_C_IDENTIFIER ${target} row)
@@ -19,21 +19,21 @@ endmacro()
 
 stableaa_outside(fmt::fmt FIND fmt REQUIRES fmt)
 stableaa_outside(ZLIB::ZLIB FIND ZLIB REQUIRES zlib)
-# The names rather than -fopenmp, which would choose the runtime by the user's compiler.
+# The names rather than -fopenmp, for which the user's compiler would choose the runtime.
 stableaa_outside(OpenMP::OpenMP_CXX FIND "OpenMP COMPONENTS CXX" LIBS ${OpenMP_CXX_LIB_NAMES})
-# It comes with no CMake package everywhere, and its headers and pkg-config file are not needed.
+# Not every distribution has a CMake package for it; its headers and pkg-config file are not needed.
 stableaa_outside(PkgConfig::TOMLPLUSPLUS LIBS ${TOMLPLUSPLUS_LIBRARIES})
 stableaa_outside(stableaa_eigen HEADERS_ONLY)
 stableaa_outside(nlohmann_json::nlohmann_json HEADERS_ONLY)
-# Linked, and then named to users, only if the build has found it.
+# Linked, and named to users, only if the build found it.
 stableaa_outside(stableaa_dnnl LIBS dnnl)
 stableaa_outside(protobuf::libprotobuf FIND Protobuf REQUIRES protobuf)
 stableaa_outside(PkgConfig::LZ4 LIBS ${LZ4_LIBRARIES})
 stableaa_outside(PkgConfig::ZSTD LIBS ${ZSTD_LIBRARIES})
 stableaa_outside(Threads::Threads FIND Threads LIBS pthread)
 
-# A library comes before the ones it uses: in the linker's order, and so that the package file can
-# add what a wanted component uses and then look at those.
+# A library comes before the ones it uses: for the linker, and so that the package file can add what
+# a wanted component uses and then process that.
 get_property(layers GLOBAL PROPERTY STABLEAA_LAYERS)
 list(JOIN layers " " package_components)
 list(REVERSE layers)
@@ -100,7 +100,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stableaa)
 set(made_dir ${PROJECT_BINARY_DIR}/install)
 configure_package_config_file(cmake/stableaaConfig.cmake.in ${made_dir}/stableaaConfig.cmake
   INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
-# Before 1.0 a minor version may break the interface.
+# Before 1.0, a minor version may break the interface.
 write_basic_package_version_file(${made_dir}/stableaaConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(EXPORT stableaa NAMESPACE stableaa:: FILE stableaaTargets.cmake DESTINATION ${package_dir})
@@ -131,7 +131,7 @@ if(STABLEAA_PROGRAM)
   install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endif()
 
-# All that has to be built before an installation.
+# Everything that must be built before installing.
 add_custom_target(stableaa_installed_files ALL DEPENDS ${completion})
 list(TRANSFORM layers PREPEND stableaa_)
 add_dependencies(stableaa_installed_files ${layers})

@@ -2,12 +2,12 @@
 #
 # stableaa_layer(NAME [PROGRAM_ONLY] SOURCES a.cc ... [INTERNAL_HEADERS a.h or folder ...]
 #                [USES layer ...] [LINKS target ...])
-#   defines stableaa_NAME, exported as stableaa::NAME. USES names the layers it may include; the
-#   order is enforced by the compiler: a layer sees the headers of its own folder and of the layers
-#   it uses, and of no other, because each folder is reached through an include directory of its
-#   own (a symbolic link in the build tree). LINKS are outside libraries that no header of ours shows.
-#   Installed with all its headers, tests' and INTERNAL_HEADERS apart; a PROGRAM_ONLY layer is not.
-#   StableaaInstall.cmake tells how users of the installed libraries find the LINKS.
+#   defines stableaa_NAME, exported as stableaa::NAME. USES names the layers it may include. The
+#   compiler enforces the order: a layer sees only the headers of its own folder and of the layers
+#   it uses, because each folder is reached through its own include directory (a symbolic link in
+#   the build tree). LINKS are outside libraries that none of our headers exposes.
+#   Installed with all its headers except those of tests and INTERNAL_HEADERS; a PROGRAM_ONLY layer
+#   is not installed. StableaaInstall.cmake says how their users find the LINKS.
 #
 # stableaa_test_support(NAME)
 #   headers that tests share, linked to every stableaa_test.
@@ -17,7 +17,7 @@
 #
 # stableaa_test(NAME SOURCES a_test.cc ... [LINKS target ...])
 #   one test program per layer. A test suite whose name starts with `Full` gets the ctest label
-#   `full`, one that starts with `Bench` too and has the machine for itself, every other `quick`.
+#   `full`; one that starts with `Bench` gets it too and runs alone; every other gets `quick`.
 
 set(STABLEAA_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wpedantic)
 if(STABLEAA_WERROR)
@@ -28,7 +28,7 @@ if(NOT STABLEAA_OPENMP)
   list(APPEND STABLEAA_WARNINGS -Wno-unknown-pragmas)
 endif()
 if(STABLEAA_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # A source that is included counts as a header, where types of an anonymous namespace are a danger.
+  # An included source counts as a header, in which types in an anonymous namespace are dangerous.
   list(APPEND STABLEAA_WARNINGS -Wno-subobject-linkage)
 endif()
 
@@ -49,7 +49,7 @@ function(stableaa_layer name)
     UNITY_BUILD ${STABLEAA_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   target_include_directories(stableaa_${name} PUBLIC $<BUILD_INTERFACE:${root}>)
   list(TRANSFORM arg_USES PREPEND stableaa_)
-  # Else even a header-only library would be asked from users of the installed static library.
+  # Otherwise users of the installed static library would need even its header-only libraries.
   list(TRANSFORM arg_LINKS REPLACE "(.+)" "$<BUILD_INTERFACE:\\1>")
   target_link_libraries(stableaa_${name} PUBLIC ${arg_USES} PRIVATE ${arg_LINKS})
   if(NOT arg_PROGRAM_ONLY)
@@ -75,11 +75,11 @@ function(stableaa_umbrella)
   target_link_libraries(stableaa_all INTERFACE ${layers})
 endfunction()
 
-# A program in tests/ that the target `tests` builds; for the two functions that follow.
+# A program in tests/ that the target `tests` builds; used by the next two functions.
 function(stableaa_test_program program)
   cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${program} EXCLUDE_FROM_ALL ${arg_SOURCES})
-  # What is tested is optimised, the tests need not be: they compile faster.
+  # The tested code is optimised; the tests need not be, and compile faster.
   target_compile_options(${program} PRIVATE ${STABLEAA_WARNINGS} -O1)
   target_link_libraries(${program} PRIVATE ${arg_LINKS})
   set_target_properties(${program} PROPERTIES
@@ -106,9 +106,10 @@ function(stableaa_test name)
 endfunction()
 
 # stableaa_crosscheck(NAME [LINKS target ...] [PYTHON atari])
-#   builds NAME.cc, a small program that prints what the library computes, and registers a test that runs
-#   NAME.py on it to compare with NumPy and SciPy, or with Gymnasium in the Python of scripts/atari. Skipped,
-#   with a message, where there is no Python with these packages (scripts/test makes both in the build tree).
+#   builds NAME.cc, a small program that prints what the library computes, and registers a test that
+#   runs NAME.py on it to compare with NumPy and SciPy, or with Gymnasium in the Python of
+#   scripts/atari. Skipped, with a message, if there is no Python with these packages (scripts/test
+#   creates both in the build tree).
 function(stableaa_crosscheck path)
   if(NOT STABLEAA_TESTS)
     return()

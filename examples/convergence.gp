@@ -1,4 +1,4 @@
-# Draws DIR/convergence.csv, as fixed_points writes it, to DIR/convergence.svg and .png:
+# Draws DIR/convergence.csv, written by fixed_points, to DIR/convergence.svg and .png:
 #
 #   gnuplot -e "dir='build/demo'" examples/convergence.gp
 #
@@ -18,14 +18,14 @@ set encoding utf8
 set datafile separator comma
 set datafile columnheaders
 
-# The last method of the file is ours: `relative`, or `custom` after --set.
+# The last method in the file is ours: `relative`, or `custom` after --set.
 stats data using (ours = strcol(2), 1) nooutput
 methods = "plain raa stable " . ours . " vanilla"
 ours_label = ours eq "relative" ? "relative (η = 10^{-10})" : ours
 labels = "plain 'raa (η = .1)' 'stable (η = .1)' '" . ours_label . "' vanilla"
 
-# Okabe and Ito's colours, told apart by their dashes too. `vanilla` often runs exactly on top of
-# ours, so ours is wide and lies below it.
+# Okabe and Ito's colours, with distinct dashes too. `vanilla` often coincides exactly with ours, so
+# ours is wide and drawn below it.
 set linetype 1 linecolor rgb "#000000" linewidth 1.3 dashtype solid
 set linetype 2 linecolor rgb "#CC79A7" linewidth 1.6 dashtype (9, 3, 2, 3)
 set linetype 3 linecolor rgb "#009E73" linewidth 2.2 dashtype (6, 4)
@@ -44,7 +44,7 @@ do for [kind in "svg png"] {
   if (kind eq "svg") {
     set terminal svg size 900, 700 font "Arial,14" background rgb "white"
   } else {
-    # Twice the size for sharp print.
+    # Twice the size, for sharp print.
     set terminal pngcairo size 1800, 1400 font "DejaVu Sans,11" fontscale 1.8 linewidth 2 \
       background rgb "white"
   }

@@ -46,7 +46,7 @@ struct Problem {
   std::string title = {};  // above its table
   FixedPointMap map = {};
   std::vector<double> start = {};
-  // Only where g is known to contract by this factor, and no faster.
+  // Only if g is known to contract by this factor, and no faster.
   std::optional<double> discount = {};
 };
 
@@ -54,7 +54,7 @@ struct Problem {
 // Problems a and b: value iteration,
 // V(s) <- backup_a [ r(s,a) + discount * sum_s' p(s'|s,a) V(s') ].
 
-// Every row (s, a) has the same number of successors, so that no index of rows is needed.
+// Every row (s, a) has the same number of successors, so no row index is needed.
 struct Mdp {
   std::size_t states = 0;
   std::size_t actions = 0;
@@ -85,7 +85,7 @@ FixedPointMap ValueIteration(Mdp mdp, const Backup& backup) {
   };
 }
 
-// `count` different numbers below n, in random order.
+// `count` distinct numbers below n, in random order.
 std::vector<std::size_t> DrawDistinct(RandomStream& random, std::size_t n, std::size_t count) {
   std::vector<std::size_t> drawn;
   while (drawn.size() < count) {
@@ -120,8 +120,8 @@ Mdp Garnet(std::uint64_t seed) {
   return mdp;
 }
 
-// A walk along a line where each of the two actions only leans to its side. News needs thousands
-// of steps from one end to the other: many slow modes, not one as in Garnet.
+// A walk along a line in which each of the two actions only favours its side. Information takes
+// thousands of steps from one end to the other: many slow modes, unlike Garnet's one.
 Mdp Chain(std::uint64_t seed) {
   RandomStream random(seed, "example.chain");
   constexpr double kLean = 0.55;
@@ -162,7 +162,7 @@ Problem ChainProblem(std::uint64_t seed) {
 // Problem c: the Bratu equation -Laplace(u) = lambda exp(u) on the unit square, u = 0 on its edge,
 // by Jacobi sweeps: each inner point becomes (sum of its four neighbours + h^2 lambda exp(u)) / 4.
 
-// Solutions exist up to lambda = 6.81; close to that the sweeps get ever slower.
+// Solutions exist up to lambda = 6.81; near that the sweeps get ever slower.
 constexpr double kBratuLambda = 6;
 constexpr std::size_t kBratuSide = 40;  // inner points
 
@@ -190,12 +190,12 @@ Problem BratuProblem() {
 
 // ---------------------------------------------------------------------------------------------
 // Problem d: expectation maximisation for a mixture of two Gaussians in one dimension. The more
-// they overlap the less the data say who made them, and the slower EM gets.
+// they overlap, the less the data say which one a point came from, and the slower EM gets.
 
 constexpr std::size_t kComponents = 2;
 
-// The vector that is iterated: [logits, means, log standard deviations], one of each per component.
-// A mix of such vectors is always a valid mixture; a mix of shares and variances may not be.
+// The iterated vector: [logits, means, log standard deviations], one of each per component. A
+// combination of such vectors is always a valid mixture, unlike one of shares and variances.
 struct MixtureView {
   std::span<const double> x;
   double logit(std::size_t k) const { return x[k]; }
@@ -205,8 +205,8 @@ struct MixtureView {
 
 using Shares = std::array<double, kComponents>;
 
-// The probability that each component made the data point y. The largest exponent is subtracted so
-// that a point far from all components gives shares and not 0/0.
+// The probability that each component produced the data point y. Subtracting the largest exponent
+// keeps a point far from all components from giving 0/0.
 Shares Responsibilities(const MixtureView& mixture, double y) {
   Shares share;
   for (std::size_t k = 0; k < kComponents; ++k) {
@@ -292,7 +292,7 @@ struct Run {
   std::vector<double> solution = {};
 };
 
-// Long curves are thinned to a point per 2 %: no figure on a logarithmic axis shows the difference.
+// Long curves are thinned to a point per 2 %; on a logarithmic axis no figure shows the difference.
 bool WorthKeeping(const std::vector<Point>& curve, std::int64_t evaluation) {
   return curve.empty() ||
          static_cast<double>(evaluation) >= 1.02 * static_cast<double>(curve.back().evaluation);
@@ -328,7 +328,7 @@ std::vector<Run> SolveByAll(const Problem& problem, const std::vector<Method>& m
   return runs;
 }
 
-// Evaluations of plain over those of `run`; nothing to compare when either hit the cap.
+// Evaluations of plain over those of `run`; nothing if either hit the cap.
 std::optional<double> SpeedUp(const Run& plain, const Run& run) {
   if (!plain.summary.converged || !run.summary.converged) return {};
   return static_cast<double>(plain.summary.evaluations) /
@@ -358,7 +358,7 @@ void PrintTable(const Problem& problem, const std::vector<Run>& runs) {
 }
 
 // Along a mode that contracts by the discount, the penalty of Eq. 9 is a constant share of what it
-// is added to, however small the residual: docs/paper.md derives the limit that is printed here.
+// is added to, however small the residual: docs/paper.md derives the limit printed here.
 void PrintPaperRule(const Problem& problem, const std::vector<Run>& runs) {
   const auto stable =
       std::find_if(runs.begin(), runs.end(), [](const Run& run) { return run.method == "stable"; });
@@ -383,7 +383,7 @@ double Distance(std::span<const double> a, std::span<const double> b) {
   return largest;
 }
 
-// A demonstration that shows the opposite of what it claims should not pass for a success.
+// A demonstration that shows the opposite of its claim must not pass for a success.
 void CheckOurs(const Problem& problem, const std::vector<Run>& runs) {
   const Run& plain = runs.front();
   const Run& ours = runs.back();
@@ -397,7 +397,7 @@ void CheckOurs(const Problem& problem, const std::vector<Run>& runs) {
     fail(fmt::format("needed {} evaluations, more than the {} of plain", ours.summary.evaluations,
                      plain.summary.evaluations));
   }
-  // Well above what the tolerance leaves open, well below the distance of two fixed points.
+  // Well above what the tolerance leaves open, well below the distance between two fixed points.
   if (plain.summary.converged && Distance(ours.solution, plain.solution) > 1e-3) {
     fail("found another fixed point than plain");
   }
@@ -420,7 +420,7 @@ AcceleratorOptions ReadOptions(const std::vector<std::string>& overrides) {
   return options;
 }
 
-// Opened before the work starts, so that a path that cannot be written to is known at once.
+// Opened before the work starts, so that an unwritable path is reported at once.
 std::unique_ptr<AtomicFile> OpenCurves(const std::string& directory) {
   if (directory.empty()) return nullptr;
   std::error_code error;
@@ -454,8 +454,8 @@ void RunExample(const Arguments& arguments) {
       "The paper's rule, 'stable' with eta = {}, gains about 1 + (1 - discount)/eta at most:\n",
       kPaperEta);
   for (std::size_t i = 0; i < problems.size(); ++i) PrintPaperRule(problems[i], results[i]);
-  // 0.1 comes from deep learning, where the penalty has noise to fight; ours has 1e-10. Without
-  // this remark the tables would compare settings and seem to compare rules.
+  // 0.1 comes from deep learning, where the penalty has to fight noise; ours is 1e-10. Without this
+  // remark the tables would seem to compare rules while comparing settings.
   fmt::print(
       "eta = 0.1 is not tuned for these maps. With a smaller one 'raa' and 'stable' catch up with\n"
       "'relative' or pass it: try --set anderson.weights=raa --set anderson.eta=1e-3.\n");

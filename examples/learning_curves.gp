@@ -25,7 +25,7 @@ set xlabel "steps"
 set ylabel "return of a game"
 set format x "%.0s%c"
 
-# Rows without an evaluation are left out, not gaps in the curves.
+# Rows without an evaluation are skipped and leave no gaps in the curves.
 file(i) = word(runs, i) . "/metrics.csv"
 do for [format in "svg png"] {
   if (format eq "svg") {

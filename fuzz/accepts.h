@@ -1,4 +1,4 @@
-// What every fuzz target asks of a reader.
+// What every fuzz target requires of a reader.
 #ifndef STABLEAA_FUZZ_ACCEPTS_H_
 #define STABLEAA_FUZZ_ACCEPTS_H_
 
@@ -13,7 +13,7 @@ inline void Require(bool condition) {
   if (!condition) std::abort();
 }
 
-// False for BadInput in one line; any other exception is a defect.
+// False for a one-line BadInput; any other exception is a bug.
 template <typename Work>
 bool Accepts(const Work& work) {
   try {

@@ -1,6 +1,6 @@
-// Binary models from any bytes: a BadInput, or a canonical model that lies within the bytes. The
-// first byte chooses: a file as it stands, or one whose checksums are made to fit, to reach what
-// they guard.
+// Binary models from arbitrary bytes: a BadInput, or a canonical model that lies within the bytes.
+// The first byte chooses between the file as is and one with corrected checksums, to reach the code
+// that they guard.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,7 +19,7 @@ constexpr std::size_t kHeaderBytes = 64;
 constexpr std::size_t kContentChecksumAt = 48;
 constexpr std::size_t kHeaderChecksumAt = 56;
 
-// `bytes` in whole blocks.
+// `bytes` must be whole blocks.
 void Seal(std::span<std::byte> bytes) {
   const std::uint64_t content = ChecksumOf(bytes.subspan(kHeaderBytes), 1);
   std::memcpy(bytes.data() + kContentChecksumAt, &content, sizeof content);

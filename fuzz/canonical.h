@@ -1,4 +1,4 @@
-// What every reader of models promises: those that it accepts are canonical.
+// What every model reader promises: any model it accepts is canonical.
 #ifndef STABLEAA_FUZZ_CANONICAL_H_
 #define STABLEAA_FUZZ_CANONICAL_H_
 

@@ -1,5 +1,5 @@
-// Cassandra's text format from any bytes: a BadInput, or a canonical model in which all states have
-// the same number of actions.
+// Cassandra's text format from arbitrary bytes: a BadInput, or a canonical model in which all
+// states have the same number of actions.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace stableaa {
 namespace {
 
-// Few words may describe large models; those that are large even so are not tried here.
+// A few words may describe a large model; those that are still too large are skipped here.
 constexpr std::uint64_t kMostUnfolded = 5000;
 
 void Try(std::string_view text) {

@@ -1,8 +1,8 @@
-// Checkpoints with right checksums and any content: either a BadInput that names a file of the run,
-// or a run that goes on. Small runs are made at the start; the input is a list of changes to the
-// numbers of their state and segments, its first byte chooses the run. The state is loaded from
-// memory or, now and then, all is resumed from files as the program does it; now and then a run
-// that goes on makes a checkpoint, which must then be accepted itself.
+// Checkpoints with correct checksums and arbitrary content: either a BadInput that names a file of
+// the run, or a run that continues. Small runs are made at the start; the input's first byte
+// chooses one, and the rest is a list of changes to the numbers in its state and segments. The
+// state is loaded from memory or, occasionally, everything is resumed from files, as the program
+// does. Occasionally a run that continues writes a checkpoint, which must then be accepted too.
 #include <zlib.h>
 
 #include <algorithm>
@@ -37,8 +37,8 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::vector<std::byte>;
 
-constexpr std::int64_t kStops = 55;        // step that the runs are stopped in
-constexpr std::int64_t kGoesOn = 4;        // steps of a run that is accepted
+constexpr std::int64_t kStops = 55;        // the step at which the runs are stopped
+constexpr std::int64_t kGoesOn = 4;        // the steps that an accepted run makes
 constexpr std::int64_t kReplaySize = 128;  // states
 constexpr std::string_view kSegmentKind = "replay";
 constexpr std::uint32_t kSegmentVersion = 1;
@@ -86,19 +86,19 @@ RunOptions Options(const std::string& env, const std::string& preset,
   return SmallRunOptions(env, preset, all);
 }
 
-// A file of the checkpoint: its payload and where its numbers are.
+// A file of the checkpoint: its payload and the places of its numbers.
 struct Part {
   Bytes payload;
   std::vector<CheckpointField> fields;
 };
 
-// A run that was stopped, and all that is needed to change and to restore it.
+// A stopped run, with everything needed to modify and restore it.
 class SmallRun {
  public:
   enum class Way {
-    kLoads,            // the state from memory, into a trainer that is there already
-    kMakesCheckpoint,  // the same, and goes on to a checkpoint
-    kResumes,          // all from files
+    kLoads,            // the state from memory, into an existing trainer
+    kMakesCheckpoint,  // the same, then continues to a checkpoint
+    kResumes,          // everything from files
   };
 
   explicit SmallRun(const RunOptions& options)
@@ -106,7 +106,7 @@ class SmallRun {
     trainer_->Run({.stop = [&] { return trainer_->step() >= kStops; }});
     state_.payload = ReadState();
     const CheckpointFields fields(state_.payload, ShapeOfCheckpoint(options, kReplaySize / 8));
-    // Two weights of a tensor are enough: they are most of the state, and may have any size.
+    // Two weights per tensor are enough: they make up most of the state, and may have any value.
     std::ranges::copy_if(fields.all(), std::back_inserter(state_.fields), [](const auto& field) {
       const std::size_t element = field.name.find("][");
       return element == std::string::npos || std::stoi(field.name.substr(element + 2)) < 2;
@@ -131,7 +131,7 @@ class SmallRun {
     Change(changes, state);
     bool went_on = false;
     if (way == Way::kResumes) {
-      trainer_.reset();  // it holds the directory
+      trainer_.reset();  // it holds the run's lock
       WriteState(state);
       went_on = Accepted([&] { trainer_ = Trainer::Resume(run_); }) && trainer_;
     } else {
@@ -161,7 +161,7 @@ class SmallRun {
     WriteCheckedFile(state_file(), kCheckpointKind, kCheckpointVersion, state);
   }
 
-  // Takes bytes from the front; zeros behind the end.
+  // Takes bytes from the front; zeros past the end.
   static std::uint64_t Take(std::span<const std::uint8_t>& bytes, std::size_t count) {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < count && !bytes.empty(); ++i) {
@@ -171,7 +171,7 @@ class SmallRun {
     return value;
   }
 
-  // Each change: a byte for what is changed and how, two for the field, then its value.
+  // Each change is one byte for what to change and how, two for the field, then its value.
   void Change(std::span<const std::uint8_t> changes, Bytes& state) {
     std::vector<CheckpointField> cuts;
     std::map<const Segment*, Bytes> changed;
@@ -195,7 +195,7 @@ class SmallRun {
       Set(state, segment->checksum,
           crc32_z(0, reinterpret_cast<const Bytef*>(payload.data()), payload.size()));
     }
-    // Last, since the places of fields behind change.
+    // Done last, since cuts move the fields behind them.
     std::ranges::sort(cuts, std::greater(), &CheckpointField::offset);
     for (const CheckpointField& field : cuts) {
       const auto begin =
@@ -208,7 +208,7 @@ class SmallRun {
   static std::uint64_t NewValue(std::uint64_t how, std::span<const std::uint8_t>& changes,
                                 const Bytes& bytes, const Part& part,
                                 const CheckpointField& field) {
-    // The last four are infinity and no number, as float and as double.
+    // The last four are infinity and NaN, as float and as double.
     static constexpr std::array<std::uint64_t, 16> kOdd = {0,
                                                            1,
                                                            2,
@@ -262,7 +262,7 @@ class SmallRun {
     return Accepted([&] { has_more_to_do = trainer_->Load(state); }) && has_more_to_do;
   }
 
-  // Training may diverge, for weights may have any size; nothing else may happen.
+  // Training may diverge, because weights may have any value; nothing else may go wrong.
   void GoOn(bool makes_checkpoint) {
     const std::int64_t last = trainer_->step() + kGoesOn;
     try {
@@ -291,14 +291,14 @@ class SmallRun {
   std::unique_ptr<Trainer> trainer_;
   Part state_;
   std::vector<Segment> segments_;
-  std::map<fs::path, std::string> files_;  // as they were
+  std::map<fs::path, std::string> files_;  // originals
   std::vector<fs::path> logs_;
   std::set<fs::path> changed_;
 };
 
-// Few take the ways that write whole checkpoints and make whole trainers, which last a hundred
-// times as long. Nothing that the fuzzer could learn: it would take little else for the code they
-// reach.
+// Few inputs take the ways that write whole checkpoints or make whole trainers, which take a
+// hundred times as long. The choice must not be one that the fuzzer can learn, or it would take
+// little else for the code they reach.
 SmallRun::Way WayOf(std::span<const std::uint8_t> input) {
   const auto chance = crc32_z(0, reinterpret_cast<const Bytef*>(input.data()), input.size()) % 1024;
   if (chance == 0) return SmallRun::Way::kResumes;

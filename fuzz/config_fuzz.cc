@@ -1,5 +1,5 @@
-// Configuration from any bytes: either a BadInput, or values that ToToml writes so that they read
-// back the same. The first byte chooses between a file (even) and an override (odd).
+// Configuration from arbitrary bytes: either a BadInput, or values that survive a round trip
+// through ToToml. The first byte chooses between a file (even) and an override (odd).
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -44,7 +44,7 @@ void Describe(Config& config, Options& options) {
 
 void Try(std::string_view text, bool as_override) {
   Options options;
-  options.table = R"({"former":[1,{"x":true}]})";  // overrides change members of it
+  options.table = R"({"former":[1,{"x":true}]})";  // overrides change its members
   Config config;
   Describe(config, options);
   const std::string before = config.ToToml();

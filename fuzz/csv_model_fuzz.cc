@@ -1,4 +1,4 @@
-// The CSV reader of models: any text is a canonical model or BadInput, and what follows the last
+// The CSV model reader: any text is a canonical model or BadInput, and whatever follows the last
 // line does not matter.
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The reader of Storm's DRN: any text is a canonical model or BadInput.
+// The reader for Storm's DRN format: any text is a canonical model or BadInput.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

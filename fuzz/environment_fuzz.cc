@@ -1,6 +1,6 @@
-// Saved environments from any bytes: either a BadInput that changes nothing, or a state that saves
-// to the same bytes and can be played, drawn and saved again. The first byte chooses the
-// environment and whether the right head is put before the bytes, to reach what comes after it.
+// Saved environments from arbitrary bytes: either a BadInput that changes nothing, or a state that
+// saves to the same bytes and can be played, drawn and saved again. The first byte chooses the
+// environment and whether to prepend a correct header, to reach the code behind it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,7 +23,8 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// Two of the same kind, made once. Only the second draws, which takes far longer than a step.
+// Two environments of the same kind, made once. Only the second draws, which takes far longer than
+// a step.
 struct Pair {
   std::unique_ptr<NativeEnvironment> played, drawn;
 };
@@ -52,8 +53,8 @@ std::vector<std::byte> Saved(const Environment& environment) {
   return {out.bytes().begin(), out.bytes().end()};
 }
 
-// True if the environment loads the bytes. What it saves then is what it read; what it saves after
-// a refusal is what it held before.
+// True if the environment loads the bytes. It must then save what it read, or, after a refusal,
+// what it held before.
 bool Loads(Environment& environment, Bytes bytes) {
   const std::vector<std::byte> before = Saved(environment);
   ByteReader reader(bytes, "fuzz");
@@ -80,8 +81,8 @@ void RequireSensible(const Observations& observations) {
   Require(std::ranges::all_of(observations.floats, [](float v) { return std::isfinite(v); }));
 }
 
-// Id, number, seed and the key of the random stream, as NativeEnvironment::Save writes them; then
-// the bytes.
+// Id, number, seed and the key of the random stream, as NativeEnvironment::Save writes them,
+// followed by the bytes.
 std::vector<std::byte> WithHeader(const Environment& environment, Bytes bytes) {
   const std::size_t size = 8 + environment.spec().id.size() + 8 + 8 + 16;
   const std::vector<std::byte> saved = Saved(environment);
@@ -108,7 +109,7 @@ void Try(std::uint8_t choice, Bytes bytes) {
     Require(played->terminated()[0] + played->truncated()[0] <= 1);
     RequireSensible(played->observations());
     if (played->ended(0)) RequireSensible(played->final_observations());
-    // Another one can go on from here. After 50 steps most have begun a new episode.
+    // Another environment can continue from here. After 50 steps, most have begun a new episode.
     if (step == 0 || step == 49) Require(Loads(*drawn, Saved(*played)));
   }
   Require(drawn->frame(0).width() > 0);

@@ -1,4 +1,4 @@
-// The reader of metrics.csv: whatever comes, a table whose rows fit its columns, or BadInput.
+// The metrics.csv reader: any text is a table whose rows fit its columns, or BadInput.
 
 #include <cstddef>
 #include <cstdint>

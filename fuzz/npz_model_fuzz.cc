@@ -1,6 +1,6 @@
-// .npz models from any bytes: a BadInput or a canonical model. The first byte chooses: an archive
-// as it stands, or one made of arrays whose types, lengths and elements the bytes give, so that
-// zip's checksums do not stand in the way.
+// .npz models from arbitrary bytes: a BadInput or a canonical model. The first byte chooses between
+// an archive as is and one built from arrays whose types, lengths and elements come from the bytes,
+// so that zip's checksums are not in the way.
 #include <zlib.h>
 
 #include <algorithm>
@@ -55,7 +55,8 @@ class ArchiveMaker {
   std::vector<ZipEntry> entries_;
 };
 
-// For each key a byte for the type (or that it is missing) and one for the length, then elements.
+// For each key, a byte for the type (or that it is missing) and one for the length, then the
+// elements.
 std::vector<std::byte> MakeArchive(Bytes bytes) {
   ArchiveMaker archive;
   for (const char* key : kKeys) {

@@ -1,5 +1,5 @@
-// The reader of PRISM's explicit files: any texts are a canonical model or BadInput. The input is
-// the .tra, the .trew and the .srew with a NUL between them; those behind the end are missing.
+// The reader for PRISM's explicit files: any texts are a canonical model or BadInput. The input is
+// the .tra, .trew and .srew files, separated by NUL; files past the end are missing.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace stableaa {
 namespace {
 
-// What reaches to the next NUL, which goes with it; nothing if `text` has ended.
+// Takes the text up to the next NUL, and the NUL; nothing if `text` has ended.
 std::optional<std::string_view> TakePart(std::optional<std::string_view>& text) {
   if (!text) return std::nullopt;
   const std::size_t end = text->find('\0');

@@ -1,7 +1,7 @@
-// Saved replays and segments from any bytes: either a BadInput that changes nothing, or a state
-// that saves to the same bytes and can be played on, sampled and read. The first byte chooses the
-// compression, priorities, whether the bytes are a single segment, and whether the right head is
-// put before them, to reach what comes after it. The files of full segments are always the same;
+// Saved replays and segments from arbitrary bytes: either a BadInput that changes nothing, or a
+// state that saves to the same bytes and can be played on, sampled and read. The first byte chooses
+// the compression, priorities, whether the bytes are a single segment, and whether to prepend a
+// correct header, to reach the code behind it. The files of full segments are always the same;
 // single segments test their content.
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ constexpr int kSegmentStates = kSize / 8;
 constexpr std::size_t kOptionBytes = 6 * 8 + 1 + 2 * 8;  // of a saved replay
 constexpr std::size_t kNumberBytes = 8 + 4;              // of a saved segment
 
-// Plays so many steps from the beginning of an episode on; every fifth ends one.
+// Plays this many steps from the start of an episode; every fifth step ends one.
 void Play(Replay& replay, int steps) {
   std::vector<std::uint8_t> observation(kShape.observation_bytes());
   const auto next = [&](int step) {
@@ -100,7 +100,7 @@ void UseUp(Replay& replay) {
       replay.Read(batch.ids, batch);
       replay.SetPriorities(batch.ids, errors);
     }
-    try {  // nothing tells whether the episode has ended
+    try {  // there is no way to ask whether the episode has ended
       replay.Begin(observation);
     } catch (const std::logic_error&) {
       replay.Add(step, 1, step % 7 == 0, false, observation);

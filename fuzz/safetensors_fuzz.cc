@@ -1,6 +1,6 @@
-// Weights files and network specs from any bytes: either a BadInput, or tensors that tile the data
-// and parameters that hold them bit by bit. The first byte chooses: a file as it stands, a file
-// with the right length put in front of its header, or the text of a spec.
+// Weights files and network specs from arbitrary bytes: either a BadInput, or tensors that tile the
+// data and parameters that hold them bit for bit. The first byte chooses between a file as is, a
+// file whose header gets the correct length, and the text of a spec.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -26,10 +26,10 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// Valid specs may have up to 2^28 parameters. Beyond this many none are made here.
+// Valid specs may have up to 2^28 parameters. None with more than this are built here.
 constexpr std::size_t kMostParameters = std::size_t{1} << 14;
 
-// The data of each tensor within the file's end, and all of them together all of it.
+// Each tensor's data lies within the file, and together they cover all of its data.
 void CheckTiling(const Safetensors& file, Bytes bytes) {
   const std::uint64_t header = ByteReader(bytes, "fuzz").U64();
   const Bytes data = bytes.subspan(8 + static_cast<std::size_t>(header));
@@ -60,7 +60,7 @@ void CheckHolds(const Parameters& parameters, const Safetensors& file) {
   }
 }
 
-// True if the file fits; otherwise the parameters have to be as before.
+// True if the file fits; otherwise the parameters must be unchanged.
 bool LoadsInto(const Safetensors& file, const std::shared_ptr<const Plan>& plan) {
   Parameters parameters(plan);
   std::ranges::fill(parameters.block(), 1.5F);
@@ -91,7 +91,7 @@ void TryFile(Bytes bytes) {
   if (plan->parameters <= kMostParameters) Require(LoadsInto(file, plan) == complete);
 }
 
-// The header ends at the first NUL, which none can hold; so bytes may come and go within it.
+// The header ends at the first NUL, which no header contains, so its length may vary.
 void TryHeader(Bytes bytes) {
   const auto end = std::ranges::find(bytes, std::byte{0});
   ByteWriter length;

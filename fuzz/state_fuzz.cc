@@ -1,5 +1,5 @@
-// Saved state from any bytes: either a BadInput, or a state that saves to the same bytes and works.
-// The first byte chooses the reader.
+// Saved state from arbitrary bytes: either a BadInput, or a state that saves to the same bytes and
+// works. The first byte chooses the reader.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -27,8 +27,8 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// True if `object` loads the bytes. What it saves then is what it read; what it saves after a
-// refusal is what it held before.
+// True if `object` loads the bytes. It must then save what it read, or, after a refusal, what it
+// held before.
 template <typename T>
 bool Loads(T& object, Bytes bytes) {
   ByteWriter before;
@@ -74,7 +74,7 @@ void TryRandom(Bytes bytes) {
   Require(stream.Below(7) < 7);
 }
 
-// Each byte of the input calls one reader; the values come from the bytes after it.
+// Each byte of the input calls one reader, whose values come from the bytes after it.
 void TryReader(Bytes bytes) {
   ByteReader reader(bytes, "fuzz");
   std::array<double, 3> doubles;
@@ -137,7 +137,7 @@ void TrySealedFile(Bytes bytes) {
 }
 
 void Try(std::uint8_t choice, Bytes bytes) {
-  // Constructed once: that takes longer than all the rest.
+  // Constructed once, because that takes longer than everything else.
   static Accelerator doubles(3, {.memory = 2, .damping = 0.5});
   static Accelerator floats(3, {.memory = 2, .damping = 0.5, .history = HistoryPrecision::kFloat});
   static Accelerator plain(2, {.memory = 0, .damping = 0.5});

@@ -1,5 +1,5 @@
-// A suite from any bytes: either a BadInput, or runs with names of their own that are fit for
-// directories, and with options that make sense and survive being written.
+// A suite from arbitrary bytes: either a BadInput, or runs with unique names that are valid
+// directory names, and with consistent options that survive being written.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace stableaa {
 namespace {
 
-// More combinations only take time.
+// More combinations would only take time.
 constexpr std::ptrdiff_t kMaxCommas = 40;
 
 void CheckRun(const SuiteRun& run) {

@@ -1,7 +1,7 @@
-// A program with Eigen code of its own beside the library, which has Eigen inside. Compiled for
-// wider vectors than the library is (-mavx), Eigen allocates in another way. Would the linker mix
-// its functions with the library's, one would free what the other allocated: "double free or
-// corruption". scripts/check-install compiles it with several options; by hand:
+// A program with its own Eigen code next to the library, which contains Eigen. Compiled for wider
+// vectors than the library (-mavx), Eigen allocates differently. If the linker mixed its functions
+// with the library's, one would free what the other allocated: "double free or corruption".
+// scripts/check-install compiles it with several options; by hand:
 //   c++ -std=c++20 -mavx beside_eigen.cc $(pkg-config --cflags --libs eigen3 stableaa)
 #include <Eigen/QR>
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace {
 
-// The error of solving a few systems by the factorisation that the library uses, too.
+// The error of solving a few systems with the factorisation that the library also uses.
 double OwnSystems() {
   double error = 0;
   for (int n = 1; n <= 24; ++n) {
@@ -38,7 +38,7 @@ bool WeightsSumToOne() {
       {4, 1, -2, 0.5, 3}, {2, -1, 0.7, 0.1, 2}, {1, 0.2, -0.3, 0.9, 0.4}};
   const std::vector<std::span<const double>> residuals(columns.begin(), columns.end());
   stableaa::WeightOptions options;
-  options.condition_limit = 0;  // by a QR factorisation
+  options.condition_limit = 0;  // forces a QR factorisation
   stableaa::WeightSolver solver(options);
   double sum = 0;
   for (const double weight : solver.Solve(residuals, {}).alpha) sum += weight;
@@ -50,7 +50,7 @@ bool PolicyIterationConverges() {
   garnet.kind = "garnet";
   garnet.states = 50;
   stableaa::SolveOptions options;
-  options.method = stableaa::SolveMethod::kPi;  // by sparse LU factorisations
+  options.method = stableaa::SolveMethod::kPi;  // uses sparse LU factorisations
   options.discount = 0.9;
   return stableaa::Solve(stableaa::GenerateModel(garnet), options).converged();
 }

@@ -1,6 +1,5 @@
-// An environment of one's own: a corridor with a prize at one end, on the left or on the right, and
-// a lamp that says where. A DQN learns it; the run is stopped in the middle and resumed, then the
-// agent plays.
+// A custom environment: a corridor with a prize at the left or right end, and a lamp that says
+// which. A DQN learns it; the run is stopped halfway and resumed, then the agent plays.
 //
 //   own_environment DIR      makes the run DIR, which must not exist
 #include <cstdint>
@@ -25,7 +24,7 @@ using stableaa::Simulation;
 
 constexpr std::int64_t kCells = 7;
 
-// Each step costs 0.01, the end with the prize pays 1 and the other one nothing.
+// Each step costs 0.01; the end with the prize pays 1, the other one nothing.
 class Corridor : public Simulation {
  public:
   void Reset(stableaa::RandomStream& random) override {
@@ -46,7 +45,7 @@ class Corridor : public Simulation {
     out.floats[1] = prize_is_right_ ? 1 : 0;
   }
 
-  // Checkpoints need the whole state, and must not trust what they read.
+  // Checkpoints need the whole state, and loading must not trust what it reads.
   void Save(stableaa::ByteWriter& out) const override {
     out.I64(position_);
     out.Bool(prize_is_right_);
@@ -107,7 +106,7 @@ int main(int argc, char** argv) try {
   trainer = stableaa::Trainer::Resume(run);
   const bool is_complete = trainer->Run();
 
-  // At random it is 0.4; the best possible is near 0.96, which a slip or two cost a little.
+  // A random player gets 0.4; the best possible is near 0.96, and a slip or two costs a little.
   const double mean = MeanReturn(run);
   std::printf("%lld steps, mean return %.3f\n", static_cast<long long>(trainer->step()), mean);
   return is_complete && mean > 0.85 ? 0 : 1;

@@ -36,7 +36,7 @@ std::string HowToTrust(const UntrustedCode& refused) {
   return fmt::format("to run it, add --trust, or name it yourself: {}", fmt::join(named, " "));
 }
 
-// With the flags that help where it cannot be read.
+// On failure, the message names the flags that help.
 SavedAgent ReadAgent(const SavedAgentSource& source) {
   try {
     return SavedAgent(source);

@@ -16,7 +16,7 @@ class App;
 
 namespace stableaa {
 
-// Lives as long as the command's callbacks.
+// Must live as long as the command's callbacks.
 struct AgentFlags {
   std::string path;
   std::optional<std::string> env, weights;
@@ -28,7 +28,8 @@ struct AgentFlags {
   std::string command;  // for messages
   KeyUse use;
 
-  // `default_episodes` says how many without the flag, `uses` which keys of a run --set may change.
+  // `default_episodes` says how many there are without the flag, `uses` which keys of a run --set
+  // may change.
   void AddTo(CLI::App& added_to, const std::string& default_episodes, const KeyUse& uses);
 
   // Warns of settings that the environment does not use.

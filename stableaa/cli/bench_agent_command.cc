@@ -36,14 +36,14 @@ struct AgentBench {
   bool json = false;
 };
 
-// "nature-dueling" is "nature": the head is the preset's.
+// "nature" for "nature-dueling": the preset chooses the head.
 std::string Family(const std::string& network) { return network.substr(0, network.find('-')); }
 
 std::string NetworkName(const RunOptions& options, const std::string& network) {
   return Family(network) + (options.agent.head == HeadKind::kDueling ? "-dueling" : "");
 }
 
-// `env`: that of the network, or none where the user chooses.
+// `env` is the network's, or none if the user chooses.
 RunOptions Options(const AgentBench& bench, const std::optional<std::string>& env = {}) {
   SettingsFlags flags = bench.settings;
   if (env) flags.env = *env;

@@ -1,4 +1,4 @@
-// stableaa bench NAME: measurements, each beside the limit of the machine, measured in the same run.
+// stableaa bench NAME: measurements, each next to the machine's limit, measured in the same run.
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ struct AndersonBench {
 
 using SizeAndThreads = std::pair<std::uint64_t, int>;
 
-// `configured` is anderson.threads, for when the flag is not given.
+// `configured` is anderson.threads, used if the flag is not given.
 std::vector<SizeAndThreads> Cases(const AndersonBench& bench, int configured) {
   std::vector<int> threads = {1};
   if (bench.threads > 0) {

@@ -142,7 +142,7 @@ TEST(FullCommandBenchNnCheck, AllBackendsComputeTheSame) {
   EXPECT_EQ(backends, built);
 }
 
-// ---- Speed: the claims of the README, on an idle machine ----
+// ---- Speed: the README's claims, on an idle machine ----
 
 bool IsOptimisedBuild() {
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -152,8 +152,8 @@ bool IsOptimisedBuild() {
 #endif
 }
 
-// The smallest step and the smallest triad of up to three runs: a disturbance makes either look
-// slow, never fast. Ends early with a step that suffices.
+// The smallest step and the smallest triad of up to three runs: a disturbance can make either look
+// slow, but not fast. Stops early once a step is fast enough.
 struct BestTimes {
   double step_ms = std::numeric_limits<double>::infinity();
   double triad_ms = 1e300;
@@ -165,7 +165,7 @@ BestTimes BestOfThree(const std::string& n, const std::string& threads,
   for (int run = 0; run < 3 && !suffices(best); ++run) {
     const Outcome outcome =
         Stableaa({"bench", "anderson", "--n", n, "--threads", threads, "--json"});
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;  // where progress may stand as well
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;  // where progress may be shown as well
     const auto object = nlohmann::json::parse(outcome.out);
     best.step_ms = std::min(best.step_ms, object["ms_per_step"].get<double>());
     best.triad_ms = std::min(best.triad_ms, object["triad_ms"].get<double>());
@@ -180,8 +180,8 @@ class Bench : public testing::Test {
   }
 };
 
-// So long that the triad's three vectors cannot stay in a third-level cache: of 2,000,000 they
-// partly do, and the triad then shows no memory's speed.
+// Long enough that the triad's three vectors do not fit in a third-level cache: with 2,000,000 they
+// partly do, and the triad does not measure the memory's speed.
 constexpr const char* kLong = "10000000";
 
 bool IsNearTheTriad(const BestTimes& best) { return best.step_ms <= 1.5 * best.triad_ms; }
@@ -202,7 +202,7 @@ TEST_F(Bench, AStepOfAHundredComponentsTakesAtMostThreeMicroseconds) {
   EXPECT_LT(BestOfThree("100", "1", suffices).step_ms, 0.003);
 }
 
-// The best of up to four measurements: noise only slows down. Ends early with one that suffices.
+// The best of up to four measurements: noise only slows down. Stops early once one is good enough.
 struct BestPass {
   double share = 0;  // of sgemm's speed
   double ms = 1e300;
@@ -222,7 +222,7 @@ BestPass BestOfFour(const std::string& network, const std::string& pass, const s
   return best;
 }
 
-// One of the bars for AVX2 and for AVX-512.
+// Picks the bar for AVX2 or for AVX-512.
 double BarOfThisMachine(double avx2, double avx512) {
   const auto version = nlohmann::json::parse(Stableaa({"--version", "--json"}).out);
   return version["machine"].get<std::string>().find("AVX-512") != std::string::npos ? avx512 : avx2;

@@ -1,4 +1,4 @@
-// stableaa bench env: steps per second of an environment, and what the bridge to Python costs.
+// stableaa bench env: steps per second of an environment, and the cost of the bridge to Python.
 
 #include <fmt/format.h>
 
@@ -25,12 +25,12 @@ namespace {
 struct EnvBench {
   SettingsFlags settings;
   std::vector<std::string> ids;
-  int num_envs = 0;  // 0: the usual number
+  int num_envs = 0;  // 0: the default
   double seconds = 2;
   bool json = false;
 };
 
-// A batch is where the bridge is at its best; a native environment does not need one.
+// The bridge is at its best with a batch; a native environment does not need one.
 int UsualEnvironments(const std::string& id) { return IsNative(id) ? 1 : 8; }
 
 // Keys that none of the environments uses.
@@ -61,7 +61,7 @@ void RunEnvBench(const EnvBench& bench) {
       }
     }
   }
-  WarnOfIdleKeys(before, config, IdleForAll(ids));  // a wrong id is an error before any work
+  WarnOfIdleKeys(before, config, IdleForAll(ids));  // a wrong id is reported before any work
   if (!bench.json) {
     PrintPlain("{}; {}\n{:<28} {:>5} {:>14} {:>16} {:>7}\n", MachineName(), CompilerName(), "env",
                "envs", "steps/s", "in Python alone", "ratio");

@@ -1,5 +1,5 @@
 // stableaa bench nn and bench nn-check: the speed of the networks' passes, and whether all backends
-// compute the same.
+// agree.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@
 namespace stableaa {
 namespace {
 
-constexpr int kActions = 18;  // of Nature's; the others have their own
+constexpr int kActions = 18;  // for Nature's; the others have their own
 constexpr int kMinatarActions = 6;
 constexpr int kMlpActions = 2;
 
@@ -50,7 +50,7 @@ bool IsBuilt(const std::string& name) {
   return false;
 }
 
-// A name and one of its choices, as an option with a default that is listed in the help.
+// Adds an option that takes one of several names and has a default, all listed in the help.
 void AddChoice(CLI::App& command, const std::string& flag, std::string& value,
                const std::vector<std::string>& choices, const std::string& meaning) {
   command.add_option(flag, value, meaning)
@@ -69,7 +69,7 @@ struct SpeedBench {
   std::string network;  // empty: all
   std::string pass;     // empty: all
   std::string backend = "native";
-  int batch = 0;  // 0: the usual one of each pass
+  int batch = 0;  // 0: each pass's default
   int threads = 0;
   bool json = false;
 };

@@ -1,4 +1,4 @@
-// stableaa bench replay: microseconds per batch out of the replay, and bytes per frame in it.
+// stableaa bench replay: microseconds per sampled batch, and bytes per stored frame.
 
 #include <fmt/format.h>
 
@@ -30,12 +30,12 @@ constexpr std::int64_t kMaxFrames = 100'000'000;
 struct ReplayBench {
   SettingsFlags settings;
   std::string env;          // empty: synthetic pictures
-  std::int64_t frames = 0;  // 0: the usual number
+  std::int64_t frames = 0;  // 0: the default
   std::string compression;  // empty: all
   bool json = false;
 };
 
-// So many take a few seconds to play.
+// Enough to take a few seconds to play.
 std::int64_t UsualFrames(const std::string& env) {
   return env.empty() || IsNative(env) ? 100'000 : 10'000;
 }

@@ -1,4 +1,5 @@
-// stableaa bench solve: a pass over a model against the memory's speed, and what Anderson adds.
+// stableaa bench solve: a pass over a model compared to the memory's speed, and the cost of
+// Anderson.
 
 #include <fmt/format.h>
 

@@ -244,7 +244,7 @@ TEST(Program, OutputThatCannotBeWrittenIsAFailure) {
 
 // ---- completion ----
 
-// What bash offers for a line of words, the last of them incomplete.
+// What bash offers for a line of words, the last one incomplete.
 Arguments Completions(const Arguments& words) {
   Arguments command = {"bash", "-c",
                        "source <(\"$0\" completion bash) && COMP_WORDS=(\"$@\") && "

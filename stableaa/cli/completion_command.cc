@@ -1,4 +1,4 @@
-// stableaa completion bash: a completion script made from the commands and keys themselves.
+// stableaa completion bash: a completion script generated from the actual commands and keys.
 
 #include <fmt/format.h>
 

@@ -24,7 +24,7 @@ struct ConfigCommand {
   bool markdown = false;
 };
 
-// TOML's literals are JSON's, except for tables and the infinities.
+// TOML literals are JSON literals, except for tables and infinities.
 nlohmann::json JsonValue(const ConfigKey& key, const std::string& literal) {
   const TomlValue table = key.type == "table" ? ReadAnyOverride(literal) : TomlValue();
   const auto* members = std::get_if<TomlValue::Table>(&table.is);
@@ -57,7 +57,7 @@ void PrintKeys(const ConfigCommand& command) {
   }
 }
 
-// With an environment or a preset this is the configuration of a run, without the keys of other
+// With an environment or a preset, this is the configuration of a run, without the keys of other
 // commands, which `train --config` would refuse.
 void PrintResolved(const ConfigCommand& command) {
   SettingsFlags flags = command.flags;

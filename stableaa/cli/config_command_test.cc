@@ -1,4 +1,4 @@
-// stableaa config, and which keys each command takes.
+// stableaa config, and which keys each command accepts.
 
 #include <gtest/gtest.h>
 
@@ -159,7 +159,7 @@ TEST_F(ConfigShow, ReadsAPipeOnce) {
   const auto shown = nlohmann::json::parse(ExpectOutput(RunCommand({"bash", "-c", show})));
   EXPECT_EQ(shown["train.env"], "classic/cartpole");
   EXPECT_EQ(shown["agent.n_step"], 3);
-  EXPECT_EQ(shown["optimizer.kind"], "adam");  // of the family
+  EXPECT_EQ(shown["optimizer.kind"], "adam");  // from the family
   const std::string endless = STABLEAA_PROGRAM_PATH " config show --config <(yes '#')";
   EXPECT_NE(ExpectError(RunCommand({"bash", "-c", endless}), 2).find("longer than"),
             std::string::npos);

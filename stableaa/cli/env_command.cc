@@ -1,4 +1,4 @@
-// stableaa env list and env rollout: what environments there are, and a look at them.
+// stableaa env list and env rollout: the available environments, and a look at them.
 
 #include <fmt/format.h>
 
@@ -71,8 +71,8 @@ std::string ActionText(const EnvironmentSpec& spec, const Actions& action) {
   return spec.action_name(action.indices[0]);
 }
 
-// Everything a rollout may be written or shown to. Made before the first step, so that a path that
-// cannot be written is an error before any work.
+// Everything a rollout may be written to or shown on. Constructed before the first step, so that an
+// unwritable path is reported before any work.
 class Outputs {
  public:
   Outputs(const RolloutFlags& flags, const EnvironmentSpec& spec) : spec_(spec) {
@@ -136,7 +136,7 @@ void PrintSummary(const std::string& id, const std::string& policy, const Rollou
   }
 }
 
-// The bar is gone when this returns.
+// The progress bar is gone when this returns.
 RolloutSummary RolloutShowingProgress(const RolloutFlags& flags, Environment& environment,
                                       FixedPolicy& policy, Outputs& outputs,
                                       const InterruptGuard& interrupt) {
@@ -172,7 +172,7 @@ void RunRollout(const RolloutFlags& flags) {
   const EnvironmentSpec& spec = environment->spec();
   FixedPolicy policy(flags.policy, spec, flags.seed);
   Outputs outputs(flags, spec);
-  const InterruptGuard interrupt;  // half a trace or video goes away
+  const InterruptGuard interrupt;  // an unfinished trace or video is removed
   const RolloutSummary summary =
       RolloutShowingProgress(flags, *environment, policy, outputs, interrupt);
   outputs.Finish();

@@ -79,7 +79,7 @@ TEST_F(EnvCommand, RolloutPrintsTheContractsFields) {
   EXPECT_EQ(breakout["return_std"], 0);
   ASSERT_EQ(breakout["channel_mean"].size(), 4U);
   EXPECT_NEAR(breakout["channel_mean"][3].get<double>(), 70778 / 5000. / 100, 1e-12);
-  // One episode has no deviation.
+  // A single episode has no deviation.
   EXPECT_TRUE(Rollout({"classic/acrobot", "--episodes", "1"})["return_std"].is_null());
 }
 
@@ -187,10 +187,10 @@ std::vector<pid_t> ChildrenOf(pid_t parent) {
   return children;
 }
 
-// A program in the middle of its work, with the worker it has started.
+// A program in the middle of its work, with the worker it started.
 class LongRollout {
  public:
-  // Returns when the first steps are in the trace, or after some two minutes.
+  // Returns once the first steps are in the trace, or after about two minutes.
   explicit LongRollout(const fs::path& trace) : trace_(trace), program_(::fork()) {
     if (program_ == 0) Become();
     const fs::path temporary =
@@ -215,7 +215,7 @@ class LongRollout {
 
   pid_t worker() const { return worker_; }
 
-  // Sends it a signal, unless that is 0; then its status.
+  // Sends a signal, unless it is 0, and returns the exit status.
   int Wait(int signal) {
     int status = 0;
     if (signal != 0) ::kill(program_, signal);
@@ -261,7 +261,7 @@ TEST_F(EnvCommand, WhatEndsTheProgramEndsItsWorker) {
     const int status = running.Wait(signal);
     EXPECT_TRUE(DiesWithin(running.worker(), 60)) << signal;
     EXPECT_FALSE(fs::exists(Path("t.csv")));
-    if (signal == SIGKILL) continue;  // the temporary is left to the next writer
+    if (signal == SIGKILL) continue;  // the temporary file is left for the next writer to remove
     EXPECT_EQ(running.err(), "stableaa: error: interrupted\n");
     EXPECT_EQ(WEXITSTATUS(status), 1);
     EXPECT_EQ(Files(), 0U);

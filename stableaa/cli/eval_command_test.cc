@@ -1,4 +1,4 @@
-// stableaa eval and play, as processes, on runs made by hand.
+// stableaa eval and play, as processes, on handmade runs.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ using Json = nlohmann::json;
 NetworkSpec BreakoutNetwork() { return MinatarSpec({.channels = 4, .dueling = true}); }
 NetworkSpec PoleNetwork() { return MlpSpec({.inputs = 4, .hidden = {8}, .actions = 2}); }
 
-// Weights of a network that always values one action most.
+// Weights of a network that always prefers one action.
 Parameters Preferring(std::size_t action) {
   Parameters parameters(std::make_shared<const Plan>(MakePlan(BreakoutNetwork())));
   const ParameterTensor last = ParameterTensors(parameters.plan()).back();  // biases of the values
@@ -125,7 +125,7 @@ TEST_F(EvalCommand, SeedsAndWeightsDecide) {
   const Json best = Eval({Run(), "--episodes", "20", "--weights", "best"});
   EXPECT_NE(best["returns"], latest["returns"]);
   EXPECT_EQ(best["weights"], Path("run/weights/best.safetensors"));
-  // A file of weights is that network in the same environment.
+  // The weights file gives the same network in the same environment.
   Json file = Eval({Path("run/weights/best.safetensors"), "--env", "MinAtar/Breakout", "--episodes",
                     "20", "--epsilon", ".25", "--set", "eval.parallel=3"});
   EXPECT_EQ(file, best);
@@ -144,7 +144,7 @@ TEST_F(EvalCommand, SaysWhichWeightsItTook) {
   EXPECT_EQ(first_line({Run(), "--weights", "best"}), start + best + " (best, step 20000)");
   EXPECT_EQ(first_line({best}), start + best + " (step 20000)");
   EXPECT_EQ(Eval({best, "--episodes", "1", "--env", "minatar/breakout"})["weights_step"], 20000);
-  // What is no step is not shown.
+  // A value that is no step is not shown.
   WriteWeights(best, Preferring(kRight), {{"stableaa.step", "2\x1b[31m"}});
   EXPECT_EQ(first_line({best}), start + best);
 }

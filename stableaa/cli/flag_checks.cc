@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
-// "2^40" and "10^12" where the digits would be hard to read.
+// "2^40" or "10^12" where the digits would be hard to read.
 std::string LimitText(std::uint64_t limit) {
   std::string digits = std::to_string(limit);
   const std::size_t zeros = digits.size() - 1;
@@ -35,7 +35,7 @@ bool SameFile(const std::string& a, const std::string& b) {
   std::error_code error;
   if (std::filesystem::is_other(a, error)) return false;
   const auto canonical = [&](const std::string& path) {
-    // weakly_canonical leaves the relative name of a missing file as it is.
+    // weakly_canonical leaves the relative name of a missing file unchanged.
     return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
   };
   const std::filesystem::path first = canonical(a);

@@ -1,4 +1,4 @@
-// Flags and checks that several commands share and CLI11 does not have.
+// Flags and checks that several commands share and CLI11 lacks.
 #ifndef STABLEAA_CLI_FLAG_CHECKS_H_
 #define STABLEAA_CLI_FLAG_CHECKS_H_
 
@@ -17,14 +17,14 @@ class Validator;
 
 namespace stableaa {
 
-// For `->transform(...)` of a flag that takes an integer: 100000, 100_000 or 1e5. Every integer flag
-// has one, because CLI11 clamps numbers that are too large and knows none of these spellings.
+// For `->transform(...)` of an integer flag: accepts 100000, 100_000 or 1e5. Every integer flag has
+// one, because CLI11 clamps numbers that are too large and knows none of these spellings.
 CLI::Validator WholeBetween(std::int64_t least, std::uint64_t most);
 
 // --seed N, any 64-bit number. `meaning` ends with the default.
 void AddSeedFlag(CLI::App& command, std::uint64_t* seed, const std::string& meaning);
 
-// BadInput if there is a path and it does not end in `ending`, such as ".gif".
+// BadInput if a path is given and does not end in `ending`, such as ".gif".
 void CheckEnding(const std::optional<std::string>& path, const std::string& flag,
                  const std::string& ending);
 
@@ -34,8 +34,8 @@ using FlagAndPath = std::pair<std::string_view, std::string>;
 // BadInput if the output is one of the files in `taken`. Devices and pipes may be used twice.
 void RequireAnotherFile(const FlagAndPath& output, const std::vector<FlagAndPath>& taken);
 
-// Throws now rather than after the work if no file can be written at this path. Changes nothing;
-// does not try pipes and devices, since opening one would have effects.
+// Throws now rather than after the work if the path cannot be written. Changes nothing; does not
+// try pipes and devices, since opening one would have effects.
 void CheckWritable(const std::string& path);
 
 // --threads N in [1, 1024]. Sets `threads` to the default, all cores.

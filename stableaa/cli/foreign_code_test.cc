@@ -1,6 +1,6 @@
-// Python environments of one's own, and of somebody else: eval, play, train and sweep as processes,
-// in a folder with a module that leaves a mark when it is imported and an interpreter that does
-// when it is started.
+// Python environments by the user and by somebody else: eval, play, train and sweep as processes,
+// in a folder with a module that leaves a mark when imported and an interpreter that leaves one
+// when started.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ gymnasium.register('Nan-v0', Nan, max_episode_steps=20)
   }
   fs::path Path(const std::string& name) const { return folder_ / name; }
 
-  // In the folder.
+  // Runs the program in the folder.
   Outcome Program(const Arguments& arguments) const {
     Arguments command = {"env", "-C", folder_.path().string(), "PYTHONDONTWRITEBYTECODE=1",
                          STABLEAA_PROGRAM_PATH};
@@ -56,7 +56,7 @@ gymnasium.register('Nan-v0', Nan, max_episode_steps=20)
     return RunCommand(command);
   }
 
-  // A run as somebody else may hand it over.
+  // A run as received from somebody else.
   void MakeRun(const std::string& env, const std::string& python) const {
     RunOptions options;
     options.train.env = env;
@@ -72,7 +72,7 @@ gymnasium.register('Nan-v0', Nan, max_episode_steps=20)
                  {{"stableaa.env", env}});
   }
 
-  // Whether the module was imported or the interpreter started since the last question.
+  // Whether the module was imported or the interpreter started since the last call.
   bool HasRun() const {
     const bool imported = fs::remove(Path("imported"));
     return fs::remove(Path("started")) || imported;
@@ -128,7 +128,7 @@ TEST_F(ForeignCodeCommand, OfARunsConfigurationIsRefused) {
     ExpectRefused({"eval", "run", "--env", kEnv}, {"the interpreter './python'"});
     ExpectRefused({"play", "run", "--gif", "v.gif"}, {"the interpreter './python'"});
   }
-  // A native environment starts none.
+  // A native environment starts no interpreter.
   MakeRun("classic/cartpole", "./python");
   EXPECT_EQ(Program({"eval", "run"}).exit_code, 0);
   EXPECT_FALSE(HasRun());
@@ -140,7 +140,7 @@ TEST_F(ForeignCodeCommand, IsNamedSoThatAShellTakesItAsOneWord) {
                 {R"(name it yourself: --set 'env.python=./python; touch it'\''s')"});
 }
 
-// A Python takes its packages from beside the path that it is started by.
+// A Python finds its packages next to the path by which it is started.
 TEST_F(FullForeignCodeCommand, ALinkToTheUsualInterpreterIsAnotherOne) {
   if (!HasPython()) GTEST_SKIP() << "scripts/atari makes a Python with Gymnasium";
   const fs::path bin = fs::path(kPython).parent_path();
@@ -163,7 +163,7 @@ TEST_F(FullForeignCodeCommand, ThatTheUserNamesOrTrustsRuns) {
   MakeRun(kEnv, "./python");
   ExpectRun({"eval", "run", "--trust"});
   ExpectRun({"eval", "run", "--env", kEnv, "--set", "env.python=./python"});
-  // What is Gymnasium's own needs no word.
+  // Gymnasium's own environments need no --trust.
   MakeRun("gymnasium/CartPole-v1", "");
   const Outcome own = Program({"eval", "run", "--set", python});
   EXPECT_EQ(own.exit_code, 0) << own.err;
@@ -179,7 +179,7 @@ TEST_F(FullForeignCodeCommand, OfARunThatGoesOnNeedsTrust) {
                 {"mine/config.toml names the Python module 'other' and the interpreter './python'",
                  "to run it: stableaa train --resume mine --trust"});
   ExpectRun({"train", "--resume", "mine", "--steps", "40", "--trust"});
-  // One that is complete runs nothing.
+  // A complete run executes nothing.
   EXPECT_EQ(Program({"train", "--resume", "mine"}).exit_code, 0);
   EXPECT_FALSE(HasRun());
   EXPECT_NE(ExpectError(Program({"train", "--trust"}), 2).find("--resume"), std::string::npos);
@@ -198,7 +198,7 @@ TEST_F(FullForeignCodeCommand, OfASuiteIsTheUsersOwn) {
   ExpectRun({"sweep", "suite.toml", "--out", "sweep", "--no-estimate"});
   suite(60, "./python");
   ExpectRun({"sweep", "suite.toml", "--out", "sweep", "--no-estimate"});
-  // Another interpreter in the run's files than the suite names is nobody's word.
+  // If the run's files name another interpreter than the suite, the user has not approved it.
   suite(90, kPython);
   const Outcome other = Program({"sweep", "suite.toml", "--out", "sweep", "--no-estimate"});
   EXPECT_EQ(other.exit_code, 1);
@@ -206,7 +206,7 @@ TEST_F(FullForeignCodeCommand, OfASuiteIsTheUsersOwn) {
   EXPECT_FALSE(HasRun());
 }
 
-// Not that of a network that has diverged.
+// It must not be reported as a diverged network.
 TEST_F(FullForeignCodeCommand, ANotANumberOfAnEnvironmentIsItsFaultInEveryCommand) {
   if (!HasPython()) GTEST_SKIP() << "scripts/atari makes a Python with Gymnasium";
   const std::string env = "gymnasium/other:Nan-v0";

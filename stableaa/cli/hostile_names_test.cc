@@ -1,4 +1,4 @@
-// Names from arguments, files and models that would command a terminal, or pass for another message
+// Names from arguments, files and models that would control a terminal, or imitate another message
 // of the program, wherever they are shown.
 
 #include <gtest/gtest.h>
@@ -15,17 +15,17 @@ namespace stableaa::hostile_names_test {
 
 namespace fs = std::filesystem;
 
-// A title for the window, a line of its own, C1 in both spellings, another direction, broken UTF-8.
+// A window title, a line of its own, C1 in both spellings, a change of direction, invalid UTF-8.
 const std::string kHostile =
     "\x1b]0;owned\x07\nstableaa: error: faked\r\u009b2J\x9b"
     "1m\u202e\u2066\x7f\xff";
-// The same for what has to be UTF-8 (TOML, JSON).
+// The same where UTF-8 is required (TOML, JSON).
 const std::string kHostileUtf8 =
     "\x1b]0;owned\x07\nstableaa: error: faked\r\u009b2J\u202e\u2066\x7f";
 // And for words within a line of a text format.
 const std::string kHostileWord = "\x1b]0;owned\x07\u009b2J\u202e\x7f";
 
-// Each line as it is shown is one that PlainText would leave as it is.
+// PlainText would leave every line shown unchanged.
 void ExpectPlain(const std::string& text) {
   for (const std::string& line : Lines(text)) EXPECT_EQ(PlainText(line), line);
   EXPECT_EQ(text.find("\nstableaa: error: faked"), std::string::npos) << text;
@@ -112,7 +112,7 @@ TEST_F(FullHostileNames, OfModelFilesAreShownEscaped) {
   ExpectDone({"solve", model, "--discount", "0.9", "--json"});
   ExpectDone({"mdp", "convert", model, Path("b" + kHostile + ".drn")});
   ExpectDone({"mdp", "convert", model, Path("b" + kHostile + ".drn"), "--json"});
-  // What lies beside a model of PRISM is named.
+  // The files beside a PRISM model are named in messages.
   Write("c" + kHostile + ".tra", "1 1 1\n0 0 0 1\n");
   Write("c" + kHostile + ".lab", "0=\"init\"\n0: 0\n");
   ExpectDone({"mdp", "info", Path("c" + kHostile + ".tra")});
@@ -150,7 +150,7 @@ TEST_F(FullHostileNames, InSettingsAreShownEscaped) {
   ExpectRefused({"train", "--config", Write(kHostile, "train.steps = nonsense\n")});
   const std::string toml = ExpectDone({"config", "show", "--set", "env.python=" + quoted});
   EXPECT_NE(toml.find("\\u009B2J\\u202E\\u007F"), std::string::npos) << toml;
-  // What was shown is what was meant.
+  // The escaped form reads back as the same name.
   EXPECT_EQ(ExpectDone({"config", "show", "--config", Write("again.toml", toml)}), toml);
   ExpectDone({"config", "show", "--json", "--set", "env.python=" + quoted});
 }
@@ -180,7 +180,7 @@ TEST_F(FullHostileNames, OfARunAreShownEscaped) {
   const Arguments train = {"train", "--env", "classic/cartpole", "--steps", "40", "--out", run};
   ExpectDone(train);
   ExpectDone({"train", "--resume", run});
-  ExpectRefused(train);  // it is there already
+  ExpectRefused(train);  // it already exists
 }
 
 }  // namespace stableaa::hostile_names_test

@@ -1,4 +1,4 @@
-// A result as the text that --json prints.
+// Results as the text that --json prints.
 #ifndef STABLEAA_CLI_JSON_TEXT_H_
 #define STABLEAA_CLI_JSON_TEXT_H_
 
@@ -10,13 +10,13 @@
 
 namespace stableaa {
 
-// One line. Names of files in the object need not be UTF-8. Escapes what JSON leaves alone and a
-// terminal interprets: DEL, U+009B, changes of the text's direction.
+// One line. File names in the object need not be UTF-8. Escapes characters that JSON allows but a
+// terminal interprets: DEL, U+009B, changes of text direction.
 inline std::string JsonText(const nlohmann::ordered_json& object) {
   return PlainText(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-// null for infinities and NaN, which JSON does not have.
+// null for infinities and NaN, which JSON lacks.
 inline nlohmann::ordered_json JsonNumber(double number) {
   return std::isfinite(number) ? nlohmann::ordered_json(number) : nlohmann::ordered_json();
 }

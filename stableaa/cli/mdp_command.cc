@@ -85,7 +85,7 @@ std::string KindNames() {
   return names;
 }
 
-// "grid, maze", the kinds that have the option.
+// "grid, maze": the kinds that have the option.
 std::string KindsWith(std::string_view option) {
   std::vector<std::string> names;
   for (const GeneratorKind& kind : GeneratorKinds()) {
@@ -135,7 +135,7 @@ Model GenerateShowingProgress(const GeneratorOptions& options) {
   return GenerateModel(options);
 }
 
-// What could not be written. A discount can be given again.
+// Returns what could not be written. A discount can be given again when the file is read.
 std::vector<std::string> WriteShowingProgress(const Model& model, const std::string& path) {
   const Progress progress(
       {.label = fmt::format("writing {}", Shorten(path)), .unit = "", .by_itself = true});

@@ -37,7 +37,7 @@ class CommandMdp : public testing::Test {
     return Json::parse(out);
   }
 
-  // What is wrong leaves nothing behind.
+  // An error leaves no files behind.
   std::string Refused(Arguments arguments, int exit_code = 2) const {
     arguments.insert(arguments.begin(), "mdp");
     const std::string message = ExpectError(Stableaa(arguments), exit_code);

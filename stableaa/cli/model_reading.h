@@ -1,4 +1,4 @@
-// Reads model files for commands and shows progress: a large one takes a while.
+// Reads model files for commands and shows progress, as large ones take a while.
 #ifndef STABLEAA_CLI_MODEL_READING_H_
 #define STABLEAA_CLI_MODEL_READING_H_
 
@@ -13,7 +13,7 @@ struct ReadingResult {
   double seconds = 0;
 };
 
-// ReadModel; the terminal shows how long it has been taking.
+// ReadModel, with the elapsed time shown on the terminal.
 ReadingResult ReadModelShowingProgress(const std::string& path, int threads);
 
 // "grid.drn: 70 states, 280 rows, 812 transitions".

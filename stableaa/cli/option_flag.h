@@ -1,4 +1,4 @@
-// The flag of an option of mdp.
+// The command-line flag of an mdp option.
 #ifndef STABLEAA_CLI_OPTION_FLAG_H_
 #define STABLEAA_CLI_OPTION_FLAG_H_
 

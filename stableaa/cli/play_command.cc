@@ -1,4 +1,4 @@
-// stableaa play: watching a saved agent, and what it thinks its actions are worth.
+// stableaa play: watch a saved agent, and what it thinks its actions are worth.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -35,8 +35,8 @@ struct PlayFlags {
   std::optional<std::int64_t> steps;
 };
 
-// What the games are shown on. Made before the first step, so that a path that cannot be written is
-// an error before any work.
+// Everything the games are shown on. Constructed before the first step, so that an unwritable path
+// is reported before any work.
 class Screens {
  public:
   Screens(const EnvironmentSpec& spec, const PlayFlags& flags, bool terminal)
@@ -70,7 +70,7 @@ class Screens {
 
 struct EnoughSteps {};  // ends the games early
 
-// One line per game, for after the show.
+// One line per game, printed after the show.
 class Scores {
  public:
   void Add(const EvaluationStep& step) {
@@ -91,7 +91,7 @@ class Scores {
   bool ended_ = true;
 };
 
-// The bar is gone when this returns.
+// The progress bar is gone when this returns.
 void Play(const PlayFlags& flags, const SavedAgent& agent, bool terminal, Environment& environment,
           Screens& screens, Scores& scores, const InterruptGuard& interrupt) {
   using Mode = ProgressOptions::Mode;
@@ -129,7 +129,7 @@ void RunPlay(const PlayFlags& flags) {
   }
   const SavedAgent agent = flags.agent.Load();
   const auto environment = agent.MakeEnvironment(1, /*render=*/true);
-  const InterruptGuard interrupt;  // half a video goes away
+  const InterruptGuard interrupt;  // an unfinished video is removed
   Screens screens(environment->spec(), flags, terminal);
   Scores scores;
   Play(flags, agent, terminal, *environment, screens, scores, interrupt);

@@ -29,7 +29,7 @@ PlainArgument<T> Plain(const T& argument) {
   }
 }
 
-// Like fmt::print. Line ends in the format stay; the caller makes text in fmt::join plain.
+// Like fmt::print. Newlines in the format are kept; callers of fmt::join must make its text plain.
 template <typename... T>
 void PrintPlain(fmt::format_string<PlainArgument<T>...> format, const T&... arguments) {
   const auto print = [&format](const auto&... plain) {

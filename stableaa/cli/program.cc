@@ -35,7 +35,7 @@ int Fail(int exit_code, const std::string& message) {
   std::fflush(stdout);
   const std::string line = fmt::format("stableaa: error: {}\n", Shorten(message, kMaxMessage));
   std::fputs(line.c_str(), stderr);
-  // A sweep waits for it.
+  // A sweep reads it.
   if (const char* file = std::getenv(kErrorFileVariable)) WriteRunError(file, message);
   return exit_code;
 }
@@ -128,24 +128,24 @@ int Run(int argc, char** argv) {
 }
 
 void PrepareSignals() {
-  // Some supervisors ignore it, and then nobody learns how child processes ended.
+  // Some supervisors ignore it, which would hide how child processes ended.
   std::signal(SIGCHLD, SIG_DFL);
-  // Then exceeding a limit on file size is a write error, like a full disk, with a message and
-  // without half-written files.
+  // Exceeding a file size limit is then a write error, like a full disk, with a message and no
+  // half-written files.
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-// If the caller has closed 0, 1 or 2, the next file opened would get that number, and messages would
-// go into it. The placeholder can be neither read nor written, like the closed one.
+// If the caller closed 0, 1 or 2, the next file opened would get that number, and messages would go
+// into it. The placeholder can be neither read nor written, like the closed one.
 void OccupyStandardDescriptors() {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(standard, F_GETFD) >= 0) continue;
     [[maybe_unused]] const int placed =
-        ::open("/dev/null", standard == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest free
+        ::open("/dev/null", standard == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // lowest free number
   }
 }
 
-// fmt::print throws a system_error, as threads and directories do.
+// fmt::print throws a system_error, as do threads and directories.
 int FailAsTheSystemSays(const std::system_error& error) {
   if (std::ferror(stdout) != 0) {
     return Fail(1, SystemError("cannot write the output", error.code().value()).what());

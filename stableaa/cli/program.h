@@ -1,5 +1,5 @@
-// The command-line program: subcommands, help, errors, exit codes. Each subcommand has a file of
-// its own, NAME_command.cc, which parses its flags, calls a layer and prints the result.
+// The command-line program: subcommands, help, errors, exit codes. Each subcommand has its own
+// file, NAME_command.cc, which parses its flags, calls a layer and prints the result.
 #ifndef STABLEAA_CLI_PROGRAM_H_
 #define STABLEAA_CLI_PROGRAM_H_
 
@@ -9,9 +9,9 @@ class App;
 
 namespace stableaa {
 
-// Runs the program and returns its exit code: 0 done; 1 the work failed, which includes outputs
-// that cannot be written and missing programs (gnuplot, ffmpeg, python); 2 bad input or usage.
-// Results go to stdout; an error is one line on stderr, "stableaa: error: …".
+// Runs the program and returns its exit code: 0 for success; 1 if the work failed, including
+// outputs that cannot be written and missing programs (gnuplot, ffmpeg, python); 2 for bad input or
+// usage. Results go to stdout; an error is one line on stderr, "stableaa: error: …".
 int RunProgram(int argc, char** argv);
 
 // One per subcommand: adds it with its options, its help and the callback that runs it.

@@ -39,7 +39,7 @@ inline Arguments Sets(const std::vector<std::string>& assignments) {
   return arguments;
 }
 
-// A run of CartPole from its beginning to its end.
+// A complete run of CartPole.
 inline void TrainOnCartpole(const std::string& preset, int seed, int steps, const std::string& out,
                             const std::vector<std::string>& settings) {
   const Outcome outcome =
@@ -56,7 +56,7 @@ inline void ExpectWords(const std::string& message, const std::vector<std::strin
   }
 }
 
-// The program at work, ended with the object.
+// The running program; killed when the object is destroyed.
 class ProgramAtWork {
  public:
   explicit ProgramAtWork(Arguments arguments) {
@@ -102,14 +102,14 @@ class ProgramAtWork {
     return false;
   }
 
-  // Whether it waits for something, such as a tool that it started.
+  // Whether it is waiting for something, such as a tool that it started.
   bool IsAsleep() const {
     const std::string text = ProcessFile(program_, "stat");
     const std::size_t name_end = text.rfind(')');
     return name_end != std::string::npos && text.compare(name_end, 3, ") S") == 0;
   }
 
-  // Waits until the condition holds or the program has ended, for a minute at most. Returns whether
+  // Waits until the condition holds or the program has ended, for at most a minute. Returns whether
   // the condition holds.
   bool Until(const std::function<bool()>& condition) {
     const auto limit = std::chrono::steady_clock::now() + Seconds(60);
@@ -121,14 +121,13 @@ class ProgramAtWork {
     return false;
   }
 
-  // What it has printed up to now. Opened again: reading from out_ would move the place where it
-  // writes.
+  // What it has printed so far. Reopens the file: reading from out_ would move its write position.
   std::string OutSoFar() const {
     std::ifstream file("/proc/self/fd/" + std::to_string(::fileno(out_)));
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  // Waits for its end. The exit code is negative if a signal ended it.
+  // Waits for it to end. The exit code is negative if a signal ended it.
   Outcome Wait() {
     const auto begin = std::chrono::steady_clock::now();
     if (!ended_) ::waitpid(program_, &status_, 0);

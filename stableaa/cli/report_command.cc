@@ -1,4 +1,4 @@
-// stableaa report: runs compared, as one page with figures and tables.
+// stableaa report: compares runs on one page with figures and tables.
 
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ ReportOptions Options(const ReportFlags& flags) {
     options.comparison.thresholds[env] = *number;
   }
   for (const std::string& filter : flags.only) {
-    const std::size_t at = filter.find('=');  // values may have more of these
+    const std::size_t at = filter.find('=');  // values may contain more of these
     if (at == std::string::npos || at == 0) {
       throw BadInput(fmt::format("--only: expected KEY=VALUE, found '{}'", Shorten(filter)));
     }

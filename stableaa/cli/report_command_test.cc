@@ -18,7 +18,7 @@ namespace stableaa::report_command_test {
 
 namespace fs = std::filesystem;
 
-// A short run of CartPole; four evaluations.
+// A short run of CartPole with four evaluations.
 void Train(const fs::path& directory, const std::string& preset, int seed,
            const std::vector<std::string>& settings = {}) {
   std::vector<std::string> all = {"replay.start=50", "eval.interval_steps=100", "eval.episodes=2",
@@ -59,7 +59,7 @@ TEST(FullReportCommand, ComparesRunsAndPrintsWhereThePageIs) {
   const auto& alone = environment["variants"][1]["final"];
   EXPECT_TRUE(alone["std"].is_null());
   EXPECT_TRUE(alone["interval"].is_null());
-  // The second formula: in the last tenth of the steps lies the last one alone.
+  // The second formula: only the last evaluation is in the last tenth of the steps.
   const Table metrics(folder / "runs/b1/metrics.csv");
   EXPECT_EQ(alone["mean"], std::stod(metrics["eval_return_mean"].back()));
 }
@@ -108,7 +108,7 @@ constexpr const char* kMetrics = "step,eval_return_mean\n1000,20\n2000,30\n";
 
 TEST(FullReportCommand, CarriesRunsOfASweepForwardThatReachedItsReturn) {
   const FolderOfRuns folder;
-  // Every evaluation is enough, so each run ends at its first one.
+  // Every evaluation is good enough, so each run ends at its first.
   WriteContent(folder / "suite.toml",
                "env = \"classic/cartpole\"\nseeds = 2\n"
                "[stop]\nsteps = 400\neval_return = 1\n"
@@ -150,7 +150,7 @@ TEST(FullReportCommand, SaysWhichFiltersAndLabelsThereAre) {
   EXPECT_EQ(outcome.out.find("dqn"), std::string::npos) << outcome.out;
 }
 
-// Names from files: a terminal must not obey them.
+// A terminal must not obey names from files.
 TEST(FullReportCommand, PrintsNoControlCharacters) {
   const FolderOfRuns folder;
   WriteRun(folder / "runs/a", "x\x1b]0;evil\x07", 1, kMetrics);
@@ -178,15 +178,14 @@ TEST(FullReportCommand, WarnsOfEvaluationsThatAreNoNumbers) {
                             "1 of 2 runs left out"});
 }
 
-// gnuplot as it is where a font or a terminal is broken: all is well, it says, and nothing is
-// there.
+// As gnuplot behaves with a broken font or terminal: it reports success but draws nothing.
 TEST(FullReportCommand, FailsIfAFigureIsNotDrawn) {
   const FolderOfRuns folder;
   WriteRun(folder / "runs/a", "dqn", 1, kMetrics);
   const fs::path gnuplot = folder / "bin/gnuplot";
   fs::create_directories(folder / "bin");
   const std::string path = std::getenv("PATH");
-  // The first picture is the program's trial whether there is a gnuplot that draws.
+  // The first picture is the program's test for a working gnuplot.
   const std::string tried = folder / "tried";
   WriteContent(gnuplot, "#!/bin/sh\nif [ -e " + tried + " ]; then cat > /dev/null; exit; fi\n: > " +
                             tried + "\nPATH='" + path + "' exec gnuplot \"$@\"\n");
@@ -211,7 +210,7 @@ TEST(FullReportCommand, FailsIfThePageCannotBeWritten) {
   ExpectWords(message, {"cannot make ", "Not a directory"});
 }
 
-// No errors in the console, all figures visible, not wider than a phone, light and dark.
+// No console errors, all figures visible, no wider than a phone, in light and dark mode.
 TEST(FullReportPage, IsWellInARealBrowser) {
   const FolderOfRuns folder;
   for (const int seed : {1, 2}) {

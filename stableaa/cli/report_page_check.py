@@ -33,17 +33,17 @@ import time
 import urllib.parse
 from dataclasses import dataclass
 
-SECONDS = 60  # for any one step of the browser, on a busy machine
+SECONDS = 60  # for each step of the browser, on a busy machine
 VIEWS = [(width, scheme) for width in (390, 1280) for scheme in ("light", "dark")]
 PHONE = 600  # narrower windows are phones
-HIGHEST_SCREENSHOT = 16000  # pixels; browsers draw no larger pictures
+HIGHEST_SCREENSHOT = 16000  # pixels; browsers do not draw larger pictures
 
 FLAGS = [
     "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
     "--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check",
     "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
     "--disable-extensions", "--disable-sync", "--mute-audio",
-    # Names lead nowhere: also for what the protocol does not show, such as preconnections.
+    # Names resolve to nothing, even for what the protocol does not show, such as preconnections.
     "--host-resolver-rules=MAP * ~NOTFOUND",
 ]
 
@@ -152,7 +152,7 @@ def moves(wanted):
 
 # ---- What runs in the page ----
 
-# Opens and loads everything, as a reader does who goes through the whole page.
+# Opens and loads everything, like a reader going through the whole page.
 PREPARE = """(async () => {
   for (const details of document.querySelectorAll('details')) details.open = true;
   for (const image of document.images) image.loading = 'eager';
@@ -177,7 +177,7 @@ PREPARE = """(async () => {
   scrollTo({top: 0, behavior: 'instant'});
 })()"""
 
-# What is there to see. WIDTH and SCHEME are put in.
+# What is visible. WIDTH and SCHEME are substituted.
 MEASURE = """(() => {
   const width = WIDTH, problems = [], hidden = [];
   if (!matchMedia('(prefers-color-scheme: SCHEME)').matches) problems.push('is not SCHEME');
@@ -336,7 +336,7 @@ class Seen:
     """What a page was like in one view."""
 
     problems: list
-    hidden: dict  # figures that cannot be seen, by their number
+    hidden: dict  # invisible figures, by number
     figures: int
     texts: int
     links: list
@@ -423,7 +423,7 @@ class View:
                               {"requestId": number, "errorReason": "BlockedByClient"}, self.session)
 
     def on_request(self, event):
-        # Fetch does not pause all that is asked for; this event shows the rest too.
+        # Fetch does not pause every request; this event shows the rest too.
         self.refuse(event["request"]["url"])
 
     def on_socket(self, event):
@@ -518,7 +518,7 @@ HEAD = ('<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">')
 DRAWING = '<svg width="90" height="60"><rect width="90" height="60" fill="red"/></svg>'
 
-# Whatever a report may have, done well.
+# Everything a report may have, done well.
 GOOD = f"""{HEAD}<style>
 @media (prefers-color-scheme: dark) {{
   td {{ color: #eee; background: #222; }}
@@ -535,7 +535,7 @@ GOOD = f"""{HEAD}<style>
 <img class="dark" alt="by night" src="{PIXEL}" width="9" height="9">
 {DRAWING}<video src="{VIDEO}" preload="none" controls width="100"></video>"""
 
-# A page's body and part of the one problem that must be found in it, on a phone in the dark.
+# A page's body, and part of the one problem that must be found in it, on a phone in dark mode.
 BROKEN = {
     "picture": ('<img alt="curve" src="data:image/png;base64,AAAA">', '<img "curve"'),
     "hidden": (f'<img alt="curve" src="{PIXEL}" style="display: none">', "cannot be seen"),
@@ -569,7 +569,7 @@ BROKEN = {
     "place": ('<a href="#nowhere">a</a>', "links to #nowhere"),
     "file": ('<a href="figures/none.svg">a</a>', "links to figures/none.svg"),
 }
-# These show in more than one way.
+# These cause more than one problem.
 SEVERAL = {"external", "sibling", "style", "font", "fetch", "socket", "frame", "no-size"}
 
 
@@ -596,7 +596,7 @@ def self_test(browser):
             found = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
             if data[:4] != b"\x89PNG" or found[0] != width or found[1] < 3000:
                 missed.append(f"good: the screenshot at {width} px is {found[0]} x {found[1]}")
-        # Without its mark for phones the page is laid out for a desktop and shrunk.
+        # Without its viewport tag, the page is laid out for a desktop and shrunk.
         pages = {name: (HEAD + body, part) for name, (body, part) in BROKEN.items()}
         pages["viewport"] = (f"<!doctype html><title>t</title>{DRAWING}", "viewport")
         for name, (text, part) in pages.items():

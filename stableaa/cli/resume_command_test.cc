@@ -1,5 +1,5 @@
-// stableaa train --resume, as processes: logs in which a byte has changed, states with right
-// checksums and wrong numbers, and runs that end before their first evaluation.
+// stableaa train --resume, as processes: logs with a changed byte, states with correct checksums
+// but wrong numbers, and runs that end before their first evaluation.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ using Json = nlohmann::json;
 
 const std::string kEvents = "events.out.tfevents.0.stableaa";
 
-// The first evaluation is that of step 300.
+// The first evaluation is at step 300.
 const std::vector<std::string> kSet = {"network.hidden=[8]",
                                        "train.batch=4",
                                        "replay.start=50",
@@ -66,7 +66,7 @@ class ResumeCommand : public ::testing::Test {
     const Outcome outcome = Train(Arguments{"--resume", run.string()} + more);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   }
-  // Resuming it fails with a message of these words and changes nothing.
+  // Resuming fails with a message that contains these words, and changes nothing.
   static void ExpectRefused(const fs::path& run, const std::vector<std::string>& words) {
     const Snapshot before = SnapshotOf(run);
     const Outcome outcome = Train({"--resume", run.string(), "--steps", "900"});
@@ -81,7 +81,7 @@ class FullResumeCommand : public ResumeCommand {};
 
 // --- Logs ----------------------------------------------------------------------------------------
 
-// How the message names the line that has byte `at`.
+// How the message names the line that contains byte `at`.
 std::string NameOfLine(const std::string& text, std::size_t at) {
   const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   return line == 0 ? "line 1, the names of columns"
@@ -135,8 +135,8 @@ TEST_F(ResumeCommand, ACheckpointOfTheFormerVersionIsRefusedByName) {
 
 // --- States --------------------------------------------------------------------------------------
 
-// Right checksums, and an action that does not exist: it once was an index into the values of the
-// networks.
+// Correct checksums, and an action that does not exist, which was once used as an index into the
+// networks' values.
 TEST_F(ResumeCommand, AnActionBeyondTheActionSetIsRefused) {
   const fs::path run = Start("run", 350);
   const fs::path state = run / "checkpoint/state.bin";
@@ -161,7 +161,7 @@ TEST_F(ResumeCommand, AnActionBeyondTheActionSetIsRefused) {
 
 // --- The evaluation at the end -------------------------------------------------------------------
 
-// Steps and evaluated returns of metrics.csv.
+// The steps and evaluation returns in metrics.csv.
 std::map<std::string, std::string> Evaluations(const fs::path& run) {
   const Table metrics(run / "metrics.csv");
   std::map<std::string, std::string> evaluations;
@@ -173,7 +173,7 @@ std::map<std::string, std::string> Evaluations(const fs::path& run) {
 }
 
 TEST_F(ResumeCommand, ARunThatEndsBeforeItsFirstEvaluationMakesOne) {
-  // In a step that has a row anyway, and in one that has not.
+  // At a step that has a row anyway, and at one that does not.
   for (const int steps : {1, 250, 299}) {
     const fs::path run = Start(fmt::format("run{}", steps), steps);
     const Table metrics(run / "metrics.csv");
@@ -192,7 +192,7 @@ TEST_F(ResumeCommand, ARunThatEndsBeforeItsFirstEvaluationMakesOne) {
     ExpectWords(again.err, {"complete"});
     ExpectUnchanged(run, before);
   }
-  // One that has evaluated before its end makes none there.
+  // A run that has evaluated before its end does not evaluate there.
   EXPECT_EQ(Evaluations(Start("longer", 350)).size(), 1U);
   EXPECT_TRUE(Evaluations(Path("longer")).contains("300"));
 }
@@ -225,7 +225,7 @@ TEST_F(ResumeCommand, AStoppedRunMakesNoEvaluationAndForgetsThatOfItsFormerEnd) 
   EXPECT_FALSE(fs::exists(best));
 }
 
-// It had thrown its evaluation away by then, and is not complete without.
+// By then it has discarded its evaluation, without which it is not complete.
 TEST_F(ResumeCommand, ARunThatIsKilledAfterItsFormerEndCanGoBackThere) {
   const Arguments flags = Flags(250, Path("run")) + Sets({"eval.interval_steps=1000000000",
                                                           "checkpoint.interval_steps=1000000000"});
@@ -249,12 +249,12 @@ TEST_F(ResumeCommand, TheEvaluationOfTheEndCanBeEnough) {
   EXPECT_EQ(too_much.exit_code, 0) << too_much.err;
   EXPECT_EQ(too_much.out, Path("other") + ": 250 steps done\n");
   ExpectSameResults(Path("run"), Path("other"));
-  // One that goes on is not judged by it.
+  // A run that goes on is not judged by it.
   Resume(Path("run"), {"--steps", "700", "--until-return", "1e9"});
   ExpectSameResults(Path("run"), Start("straight", 700));
 }
 
-// The evaluation takes a second, so that most kills meet it.
+// The evaluation takes a second, so that most kills hit it.
 TEST_F(FullResumeCommand, AKillInTheEvaluationOfTheEndLosesNothing) {
   const auto flags = [this](const std::string& name) {
     return Flags(120, Path(name)) + Sets({"eval.episodes=40000", "eval.parallel=1"});

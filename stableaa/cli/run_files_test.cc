@@ -1,4 +1,4 @@
-// What lies in the directory of a run and is no file: it is refused, nobody waits for it.
+// Special files in a run's directory are refused, and never block the program.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ class FullRunFiles : public testing::Test {
 
   static std::string Path(const std::string& name) { return (folder_->path() / name).string(); }
 
-  // A copy of the run, ready to go on, with something else in place of one of its files.
+  // A copy of the run, ready to be resumed, with one of its files replaced by something else.
   static std::string RunWith(const std::string& file, const std::string& what) {
     const std::string run = Path("run");
     fs::remove_all(run);
@@ -44,7 +44,7 @@ class FullRunFiles : public testing::Test {
     return run;
   }
 
-  // Ends within the minute that ctest gives it, or ProgramAtWork kills it.
+  // Ends within the minute that ctest allows, or ProgramAtWork kills it.
   static Outcome RunWithin(double seconds, const Arguments& arguments) {
     ProgramAtWork program(arguments);
     const auto limit = std::chrono::steady_clock::now() + Seconds(seconds);
@@ -78,7 +78,7 @@ TEST_F(FullRunFiles, ThatAreNoFilesEndAResume) {
   }
 }
 
-// It would write there when it goes on.
+// It would write there when resuming.
 TEST_F(FullRunFiles, ThatAreNoFilesAreNotWritten) {
   std::ofstream(Path("elsewhere")) << "kept";
   for (const std::string file : {"weights/latest.safetensors", "weights/best.safetensors",
@@ -97,12 +97,12 @@ TEST_F(FullRunFiles, PipesAmongOtherOutputsAreErrors) {
   std::ofstream(Path("suite.toml"))
       << "env = \"classic/cartpole\"\npreset = \"dqn\"\nseeds = [1]\n[stop]\nsteps = 100\n";
   struct Case {
-    Arguments command;  // the directory comes behind
+    Arguments command;  // the directory is appended
     std::string pipe;
     int exit_code = 1;
   };
   for (const Case& c :
-       {Case{{"sweep", Path("suite.toml"), "--out"}, "sweep.json", 0},  // it goes on without
+       {Case{{"sweep", Path("suite.toml"), "--out"}, "sweep.json", 0},  // it continues without it
         {{"sweep", Path("suite.toml"), "--out"}, "suite.toml"},
         {{"report", Path("original"), "--out"}, "tables/runs.csv"},
         {{"theory", "prop1", "--trials", "1", "--figures"}, "boltzmann.svg"}}) {
@@ -142,7 +142,7 @@ TEST_F(FullRunFiles, ThatAreNoFilesEndAReport) {
   }
 }
 
-// What a user names may be a pipe.
+// A file that the user names may be a pipe.
 TEST_F(FullRunFiles, APipeThatTheUserNamesIsRead) {
   const std::string model = "s,a,next,p,r\n0,0,0,1,1\n";
   std::ofstream(Path("m.csv")) << model;

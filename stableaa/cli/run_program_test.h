@@ -30,8 +30,8 @@ struct Outcome {
   double seconds = 0;
 };
 
-// If the tests are run without some of 0, 1 and 2, the files that take a command's output would get
-// these numbers and overwrite each other in the new process. Done before any test.
+// If the tests are started without some of 0, 1 and 2, the files that capture a command's output
+// would get these numbers and overwrite each other in the new process. Done before any test.
 inline const bool kStandardStreamsAreOpen = [] {
   int fd = open("/dev/null", O_RDWR);
   while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
@@ -45,8 +45,8 @@ inline std::string Content(std::FILE* file) {
   return text;
 }
 
-// `sink` is a file that takes stdout instead of Outcome::out; "-" closes stdout. `prepare` is called
-// in the new process before it becomes the command: limits, environment, directory.
+// `sink` is a file that receives stdout instead of Outcome::out; "-" closes stdout. `prepare` is
+// called in the new process before it becomes the command: limits, environment, directory.
 inline Outcome RunCommand(Arguments command, const std::string& sink = "",
                           const std::function<void()>& prepare = {}) {
   std::vector<char*> argv;
@@ -94,7 +94,7 @@ inline std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Nothing on stdout and one line on stderr, as every error has it; returns the message.
+// Expects nothing on stdout and one line on stderr, as for every error; returns the message.
 inline std::string ExpectError(const Outcome& outcome, int exit_code) {
   const std::string start = "stableaa: error: ";
   EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
@@ -107,7 +107,7 @@ inline std::string ExpectError(const Outcome& outcome, int exit_code) {
              : "";
 }
 
-// The message of the only error, which has to be the last line on stderr; others may come before.
+// The message of the only error, which must be the last line on stderr; other lines may precede it.
 inline std::string ErrorOf(const Outcome& outcome, int exit_code) {
   EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
   const std::vector<std::string> lines = Lines(outcome.err);

@@ -14,10 +14,10 @@
 namespace stableaa {
 namespace {
 
-// "anderson." of "anderson.memory".
+// "anderson." for "anderson.memory".
 std::string TableOf(const std::string& key) { return key.substr(0, key.find('.')) + '.'; }
 
-// Whether `key`, a key or a table, is `wanted` or in that table.
+// Whether `key`, a key or a table, equals `wanted` or is in that table.
 bool IsIn(const std::string& key, const std::string& wanted) {
   return key == wanted || (wanted.ends_with('.') && (key + '.').starts_with(wanted)) ||
          wanted.empty();
@@ -73,7 +73,7 @@ std::vector<ConfigSource> ReadSources(const SettingsFlags& flags) {
   return sources;
 }
 
-// The choice in the sources alone. Also finds mistakes in them.
+// The choice made by the sources alone. Also finds mistakes in them.
 RunChoice ChoiceOf(const std::vector<ConfigSource>& sources) {
   Settings settings;
   Config config;

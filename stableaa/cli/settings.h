@@ -31,27 +31,27 @@ struct KeyUse {
   // Keys, or tables with a trailing dot: "anderson.". "" is everything.
   std::vector<std::string> used;
 
-  // Keys of these tables that it does not use.
+  // Keys of these tables that the command does not use.
   struct Exception {
     std::vector<std::string> keys;
     std::string why;  // "it measures full steps"
   };
   std::vector<Exception> except = {};
 
-  // --config may have all keys of a run, so that a run's config.toml can be measured.
+  // --config may contain all keys of a run, so that a run's config.toml can be measured.
   bool takes_files_of_runs = false;
 
   static KeyUse Everything() { return {{""}}; }
   static KeyUse Runs();  // all keys of a run
 };
 
-// BadInput if the source has a key that `command` does not use; the message names the place and
-// what the key is for. Keys that do not exist are left to Config.
+// BadInput if the source has a key that `command` does not use; the message says where it is and
+// what the key is for. Unknown keys are left to Config.
 void RequireUse(const ConfigSource& source, const std::string& command, const KeyUse& use);
 
-// Warns of keys that the user has set and that have no effect, once for each reason. `before` has
-// the keys without the user's settings. A key in a file counts only if its value differs from that,
-// because the config.toml of a run has every key.
+// Warns of keys that the user set and that have no effect, once per reason. `before` has the keys
+// without the user's settings. A key in a file counts only if its value differs from that, because
+// a run's config.toml has every key.
 void WarnOfIdleKeys(const std::vector<ConfigKey>& before, const Config& config,
                     const std::vector<IdleKey>& idle);
 
@@ -65,7 +65,7 @@ struct RunChoice {
   std::string env, preset;
 };
 
-// The flags of one command. Lives as long as the command's callbacks.
+// The flags of one command. Must live as long as the command's callbacks.
 struct SettingsFlags {
   std::optional<std::string> preset, env;
   std::optional<std::string> config_file;
@@ -79,8 +79,9 @@ struct SettingsFlags {
 
   // Defaults < family of the environment < preset < --config < --set, in the order given.
   // Environment and preset come from their flags, else from train.env and train.preset in --config
-  // and --set, else from `otherwise`; without any, families and presets are left out. Every source
-  // is read once, since it may be a pipe. Returns the keys as they are without --config and --set.
+  // and --set, else from `otherwise`; if nothing names them, families and presets are left out.
+  // Every source is read only once, since it may be a pipe. Returns the keys as they are without
+  // --config and --set.
   std::vector<ConfigKey> Apply(Config& config, const RunChoice& otherwise = {}) const;
   Settings Resolve(const RunChoice& otherwise = {}) const;
 };

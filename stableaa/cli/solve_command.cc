@@ -1,4 +1,4 @@
-// stableaa solve: the values of a model's states, a policy, and how far off they can be.
+// stableaa solve: the values of a model's states, a policy, and bounds on their error.
 
 #include <fmt/format.h>
 
@@ -49,7 +49,7 @@ using Json = nlohmann::ordered_json;
 
 struct SolveFlags {
   std::string model;
-  // By the names of DescribeSolveOptions().
+  // By the names in DescribeSolveOptions().
   std::map<std::string, std::optional<double>> numbers;
   std::map<std::string, std::optional<std::string>> choices;
   std::map<std::string, bool> switches;
@@ -117,9 +117,9 @@ AcceleratorOptions ParseAccelerator(const SolveFlags& flags) {
 // What the user asked for.
 struct Request {
   SolveMethod method = SolveMethod::kAuto;
-  SolveOptions options;            // its method may be another: see SettleAuto
+  SolveOptions options;            // the method may change: see SettleAuto
   std::string choice;              // why
-  std::vector<std::string> given;  // names of the options that flags set
+  std::vector<std::string> given;  // names of the options set by flags
 
   bool Has(std::string_view option) const {
     return std::ranges::find(given, option) != given.end();
@@ -184,7 +184,7 @@ std::vector<FlagAndPath> OutputPaths(const SolveFlags& flags) {
 void CheckOutputPaths(const SolveFlags& flags) {
   CheckEnding(flags.plot, "--plot", ".svg");
   std::vector<FlagAndPath> taken = {{"the model", flags.model}};
-  // PRISM has several files for one model.
+  // A PRISM model has several files.
   for (const char* const ending : {".srew", ".trew", ".sta", ".lab"}) {
     taken.emplace_back("a file of the model",
                        std::filesystem::path(flags.model).replace_extension(ending).string());
@@ -197,7 +197,7 @@ void CheckOutputPaths(const SolveFlags& flags) {
   }
 }
 
-// "mpi+anderson grid.drn", to tell runs in a trace or plot apart.
+// "mpi+anderson grid.drn", which distinguishes runs in a trace or plot.
 std::string RunLabel(const SolveFlags& flags, const Request& request) {
   const SolveOptions& options = request.options;
   std::string label(Name(request.method));
@@ -210,7 +210,7 @@ std::string RunLabel(const SolveFlags& flags, const Request& request) {
   return fmt::format("{} {}", label, Shorten(name));
 }
 
-// With --append, what --trace and --plot have already.
+// With --append: what --trace and --plot already contain.
 struct FormerRuns {
   SolveTrace trace;
   std::vector<SolveCurve> curves;  // of both
@@ -228,7 +228,7 @@ FormerRuns ReadFormerRuns(const SolveFlags& flags) {
   return former;
 }
 
-// --trace and --plot: what happens during the solve.
+// Records the solve for --trace and --plot.
 class Recording {
  public:
   Recording(const SolveFlags& flags, const Request& request, const FormerRuns& former)
@@ -368,7 +368,7 @@ void PrintFiles(const SolveFlags& flags) {
   if (!list.empty()) PrintPlain("written   {}\n", list);
 }
 
-// Why the answer is not what was asked for, and what can be done.
+// Why the answer is not what was requested, and what can be done.
 std::string Shortfall(const SolveOptions& options, const Solution& s) {
   const std::string reached = options.certified()
                                   ? fmt::format("the certified error is {:.3g}", s.error)
@@ -394,7 +394,7 @@ std::string Shortfall(const SolveOptions& options, const Solution& s) {
 
 // ---- The run ----
 
-// Negated on reading and again for --minimize, costs would be maximised.
+// Costs negated on reading and again by --minimize would be maximised.
 void CheckCosts(const SolveFlags& flags, const Request& request, const LoadedModel& loaded) {
   if (request.options.minimize && loaded.from_costs) {
     throw BadInput(fmt::format(
@@ -426,7 +426,7 @@ Result SolveShowingProgress(const SolveFlags& flags, const Request& request, con
       .by_itself = true};
   std::optional<SolveProgress> course;
   std::optional<Progress> clock;
-  // Some methods prove bounds on the way only if there is an on_step. It costs time and changes
+  // Some methods prove intermediate bounds only if on_step is set. That costs time and changes
   // nothing else.
   if (recording.wanted() || IsOnTerminal(display)) {
     course.emplace(display, discount, request.options.tolerance);
@@ -455,7 +455,7 @@ void RunSolve(const SolveFlags& flags) {
   const std::string warning = SlowWeightsWarning(request.options, discount, FlagOf);
   if (!warning.empty()) LogWarning(warning);
 
-  const InterruptGuard interrupt;  // the best so far is an answer, too
+  const InterruptGuard interrupt;  // the best result so far is an answer too
   SolutionFiles files({.values = flags.values, .policy = flags.policy, .bounds = flags.bounds});
   Recording recording(flags, request, former);
   const Result result = SolveShowingProgress(flags, request, model, discount, interrupt, recording);
@@ -482,7 +482,7 @@ void AddOptionFlag(CLI::App& solve, const SolveOption& option, SolveFlags& flags
           : fmt::format("{} (default: {})", option.meaning, option.by_default);
   const auto* const number = std::get_if<SolveOption::Number>(&option.value);
   if (option.name == "threads") {
-    AddThreadsFlag(solve, &flags.threads, option.meaning);  // with a default of the command line
+    AddThreadsFlag(solve, &flags.threads, option.meaning);  // the command line has its own default
   } else if (number != nullptr) {
     CLI::Option* const added =
         solve.add_option(flag, flags.numbers[option.name], meaning)->type_name(option.TypeText());

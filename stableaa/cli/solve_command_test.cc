@@ -52,7 +52,7 @@ class CommandSolve : public testing::Test {
     return names;
   }
 
-  // Two states: in 0 stay for 1 or go for 0, in 1 stay for 3. γ = .5: V = (3, 6).
+  // Two states: in 0, stay for 1 or go for 0; in 1, stay for 3. With γ = .5, V = (3, 6).
   std::string Small() const {
     return File("small.csv", "s,a,next,p,r\n0,0,0,1,1\n0,1,1,1,0\n1,0,1,1,3\n");
   }
@@ -69,7 +69,7 @@ class CommandSolve : public testing::Test {
     return arguments;
   }
 
-  // The object of a run with this exit code and nothing else on stdout.
+  // The object printed by a run with this exit code; stdout has nothing else.
   static Json Solve(const Arguments& arguments, int exit_code = 0) {
     const Outcome outcome = Stableaa(With({"solve", "--json"}, arguments));
     EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
@@ -78,7 +78,7 @@ class CommandSolve : public testing::Test {
     return outcome.out.empty() ? Json() : Json::parse(outcome.out);
   }
 
-  // A usage error or bad input: nothing on stdout, no new file.
+  // A usage error or bad input: nothing on stdout, no new files.
   std::string Refused(const Arguments& arguments) const {
     const std::vector<std::string> before = Names();
     const std::string message = ExpectError(Stableaa(With({"solve", "--json"}, arguments)), 2);
@@ -306,7 +306,7 @@ TEST_F(CommandSolve, StableWeightsThatCannotGainMuchGetAWarning) {
   EXPECT_FALSE(warns("0.5", {"--weights", "stable"}));
 }
 
-// ---- Ends before the tolerance ----
+// ---- Stopping before the tolerance ----
 
 TEST_F(CommandSolve, LimitsGiveTheBestSoFarWithHonestBoundsAndExitCodeOne) {
   const std::string model = Generated("chain", {"--states", "50"});
@@ -353,7 +353,8 @@ TEST_F(CommandSolve, AToleranceBelowRoundingStopsThereAndNamesTheFloor) {
 
 TEST_F(CommandSolve, AnInterruptionGivesTheBestSoFarAndAllFiles) {
   const std::string model = Generated("chain", {"--states", "20000"});
-  // In the foreground, or timeout sends it twice, and a second one ends the program at once.
+  // In the foreground; otherwise timeout sends it twice, and the second signal ends the program at
+  // once.
   for (const std::string signal : {"INT", "TERM"}) {
     const Outcome outcome = RunCommand({"env",
                                         "--default-signal=INT",
@@ -405,7 +406,7 @@ TEST_F(CommandSolve, TheTraceHasALinePerPassAndItsLastOneIsTheResult) {
   EXPECT_TRUE(std::ranges::is_sorted(seconds));
 }
 
-// What a run does, without times and rates and without what only those who watch got.
+// What a run did, without times and rates, and without what is done only for observers.
 std::string Work(Json object) {
   for (const char* const name :
        {"seconds", "load_seconds", "bytes_per_second", "watch_backups", "threads"}) {
@@ -414,7 +415,7 @@ std::string Work(Json object) {
   return object.dump();
 }
 
-// auto once took gs alone here and ipi with a trace, or when stderr was a terminal.
+// auto once chose gs here, but ipi with a trace or when stderr was a terminal.
 TEST_F(CommandSolve, ATraceChangesNothing) {
   const std::string model = Generated("queues", {"--queues", "2", "--capacity", "7"});
   bool shown = false;
@@ -440,8 +441,8 @@ TEST_F(CommandSolve, ATraceChangesNothing) {
   EXPECT_TRUE(shown);
 }
 
-// The outcome of a run whose stderr is a terminal; `err` is what the terminal got. None where there
-// are no terminals to be had.
+// The outcome of a run whose stderr is a terminal; `err` is what the terminal received. None if no
+// terminal is available.
 std::optional<Outcome> RunOnTerminal(Arguments arguments) {
   arguments.insert(arguments.begin(), STABLEAA_PROGRAM_PATH);
   std::vector<char*> argv;
@@ -521,7 +522,7 @@ class CommandSolvePlot : public CommandSolve {
   }
 };
 
-// Elements nest and end: what every reader of SVG needs.
+// Elements are properly nested and closed, as every SVG reader requires.
 void ExpectWellFormed(const std::string& text) {
   std::vector<std::string> open;
   std::size_t at = 0;

@@ -1,5 +1,6 @@
-// What the program does where its surroundings fail it: a missing tool, an output that cannot be
-// written, limits of the system. The input is fine then, and the exit code 1, whatever the command.
+// What the program does when its surroundings fail: a missing tool, an output that cannot be
+// written, system limits. The input is fine in these cases, so the exit code is 1 for every
+// command.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -47,10 +48,10 @@ class FullSurroundings : public testing::Test {
   static std::string Input(const std::string& name) { return (input_->path() / name).string(); }
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
-  // Every command that writes a file, with the ending that it asks for.
+  // Every command that writes a file, with the extension that it requires.
   struct Writer {
     std::string ending;
-    Arguments command;  // the path comes behind
+    Arguments command;  // the path is appended
   };
   static std::vector<Writer> Writers() {
     const Arguments solve = {"solve", Input("m.csv"), "--discount", "0.9"};
@@ -75,7 +76,7 @@ class FullSurroundings : public testing::Test {
     }
     return writers;
   }
-  // And those that make a directory.
+  // The commands that create a directory.
   static std::vector<Arguments> DirectoryMakers() {
     std::vector<Arguments> makers = {
         {"train", "--env", "classic/cartpole", "--steps", "10", "--out"},
@@ -88,13 +89,13 @@ class FullSurroundings : public testing::Test {
     return makers;
   }
 
-  // The program with no tools but those in bin/.
+  // Runs the program with only the tools in bin/.
   Outcome WithTools(const Arguments& arguments) const {
     const std::string path = Path("bin");
     return StableaaPrepared([&path] { ::setenv("PATH", path.c_str(), 1); }, arguments);
   }
 
-  // The same, interrupted once the file `ready` is there.
+  // The same, interrupted once the file `ready` exists.
   Outcome InterruptedWithTools(const Arguments& arguments, const std::string& ready) {
     const std::string former = std::getenv("PATH");
     ::setenv("PATH", Path("bin").c_str(), 1);
@@ -111,7 +112,7 @@ class FullSurroundings : public testing::Test {
     fs::permissions(Path("bin/" + name), fs::perms::owner_all);
   }
 
-  // One line, exit code 1, and nothing left of what was begun.
+  // One line, exit code 1, and no leftovers.
   std::string ExpectFailure(const Outcome& outcome) const {
     EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
     const std::vector<std::string> lines = Lines(outcome.err);
@@ -163,7 +164,7 @@ TEST_F(FullSurroundings, ADirectoryThatCannotBeMadeIsExitCodeOne) {
   }
 }
 
-// What would have to go first is the user's to decide.
+// What must be removed first is for the user to decide.
 TEST_F(FullSurroundings, ADirectoryThatIsInUseIsExitCodeTwo) {
   std::ofstream(Path("folder/thing")) << "x";
   for (const Arguments& command : DirectoryMakers()) {
@@ -238,7 +239,7 @@ TEST_F(FullSurroundings, AnInterruptInTheLastFigureKeepsTheFormerReport) {
   if (!HasTool("gnuplot")) GTEST_SKIP() << "needs gnuplot";
   const Arguments report = {"report", Input("run"), "--out", Path("report")};
   ASSERT_EQ(Stableaa(report).exit_code, 0);
-  // The first picture is a trial whether it draws at all.
+  // The first picture only tests whether it draws at all.
   WriteTool("gnuplot", "if [ -e " + Path("tried") + " ]; then : >" + Path("ready") +
                            "; exec sleep 100; fi; : >" + Path("tried") + "; exec gnuplot \"$@\"");
   std::ofstream(Path("tried")) << "";
@@ -261,7 +262,7 @@ TEST_F(FullSurroundings, AnInterruptWhileAVideoIsFinishedLeavesNothing) {
   }
 }
 
-// Whatever ends us: Ctrl-C at once, SIGKILL too. All that the tool has started goes as well.
+// However we end, by Ctrl-C or even by SIGKILL, the tool and everything it started end too.
 TEST_F(FullSurroundings, AToolThatHangsEndsWithUs) {
   WriteTool("gnuplot", "trap '' TERM INT; sleep 100 & echo $$ $! >" + Path("pids") +
                            "; while :; do sleep 100; done");
@@ -276,7 +277,7 @@ TEST_F(FullSurroundings, AToolThatHangsEndsWithUs) {
     pid_t shell = 0, sleeper = 0;
     ASSERT_TRUE(
         program.Until([&] { return bool(std::ifstream(Path("pids")) >> shell >> sleeper); }));
-    // It ties a tool to itself right after starting it, and waits for it then.
+    // It ties a tool to itself right after starting it, and then waits for it.
     ASSERT_TRUE(program.Until([&] { return program.IsAsleep(); }));
     program.Signal(signal);
     const Outcome outcome = program.Wait();
@@ -287,14 +288,14 @@ TEST_F(FullSurroundings, AToolThatHangsEndsWithUs) {
   }
 }
 
-// ---- Limits of the system ----
+// ---- System limits ----
 
 void LimitFileSize(rlim_t bytes) {
   const rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
   ::setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-// As a full disk: told in words, nothing of it left. The message goes to a file of its own here,
+// Like a full disk: an error message and no leftovers. The message goes to a file of its own here,
 // so the limit leaves room for that.
 TEST_F(FullSurroundings, ALimitOnTheSizeOfFilesIsAnErrorOfWriting) {
   RememberNames();
@@ -328,7 +329,7 @@ TEST_F(FullSurroundings, ALimitOnTheSizeOfFilesHoldsForStdoutToo) {
   EXPECT_EQ(ExpectError(outcome, 1), "cannot write the output: File too large");
 }
 
-// Drawing goes through files in memory, which the limit holds for as well.
+// Drawing uses files in memory, to which the limit applies as well.
 TEST_F(FullSurroundings, ALimitOnTheSizeOfFilesEndsDrawing) {
   if (!HasTool("gnuplot") || !HasTool("ffmpeg")) GTEST_SKIP() << "needs gnuplot and ffmpeg";
   RememberNames();
@@ -388,7 +389,7 @@ TEST_F(FullSurroundings, FewDescriptorsAreAnErrorAndLoseNothing) {
   if (HasTool("ffmpeg")) commands.push_back(rollout + Arguments{"--gif", Path("a.gif")});
   for (const Arguments& command : commands) {
     bool done = false;
-    // Fewer are not enough to look into a directory that is to be removed.
+    // Fewer are not enough to read a directory that is to be removed.
     for (rlim_t most = 6; most < 40 && !done; ++most) {
       SCOPED_TRACE(command.front() + " " + command.back() + " " + std::to_string(most));
       const Outcome outcome = StableaaPrepared(
@@ -400,13 +401,13 @@ TEST_F(FullSurroundings, FewDescriptorsAreAnErrorAndLoseNothing) {
           command);
       done = outcome.exit_code == 0;
       if (done) break;
-      if (fs::exists(Path("run"))) {  // begun, and to be resumed
+      if (fs::exists(Path("run"))) {  // started, and can be resumed
         EXPECT_EQ(Stableaa({"train", "--resume", Path("run")}).exit_code, 0);
         fs::remove_all(Path("run"));
       }
-      fs::remove_all(Path("report"));  // it may have made the folders
+      fs::remove_all(Path("report"));  // it may have created the folders
       ExpectFailure(outcome);
-      ExpectWords(outcome.err, {"Too many open files"});  // of a report in a warning for a figure
+      ExpectWords(outcome.err, {"Too many open files"});  // a report warns of a figure
     }
     EXPECT_TRUE(done) << command.front();
     for (const std::string& name : Names()) {
@@ -421,7 +422,7 @@ TEST_F(FullSurroundings, FewDescriptorsAreAnErrorAndLoseNothing) {
 
 // ---- Closed streams ----
 
-// What is opened next would get their numbers, and what is printed would go there.
+// The next file opened would get their numbers and receive what is printed.
 TEST_F(FullSurroundings, ClosedStreamsDoNotMixWithOutputs) {
   for (const int closed : {0, 1, 2, 3}) {
     SCOPED_TRACE(closed);

@@ -1,4 +1,4 @@
-// stableaa sweep: all runs of a suite, several at a time.
+// stableaa sweep: all runs of a suite, several in parallel.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -126,7 +126,7 @@ void WarnIfTheDiskIsTooSmall(const SweepEstimate& estimate, const std::filesyste
                          Bytes(static_cast<double>(space.available))));
 }
 
-// Nothing, with the reason on stderr, if nothing can be measured.
+// Nothing, with the reason on stderr, if measuring fails.
 std::optional<SweepEstimate> Estimate(const SweepFlags& flags, const Suite& suite,
                                       const Sweep& sweep, const SweepOptions& options,
                                       const InterruptGuard& interrupt) {
@@ -147,7 +147,7 @@ std::optional<SweepEstimate> Estimate(const SweepFlags& flags, const Suite& suit
 
 // ---- The sweep ----
 
-// `stableaa train` by this very program, even if its file has been replaced meanwhile.
+// `stableaa train` by this very program, even if its file has been replaced since.
 std::vector<std::string> TrainingCommand(const TrainTask& task) {
   std::vector<std::string> words = {"/proc/self/exe", "train"};
   if (task.config.empty()) {
@@ -171,7 +171,7 @@ void PrintJson(const Sweep& sweep, const SweepOptions& options, bool planned,
   }
 }
 
-// WorkFailed if a run has failed.
+// WorkFailed if a run failed.
 void Conclude(const SweepFlags& flags, const Sweep& sweep, const SweepOptions& options,
               bool complete) {
   if (flags.json) PrintJson(sweep, options, false, std::nullopt);
@@ -195,7 +195,7 @@ void RunSweep(const SweepFlags& flags) {
     throw BadInput("--out: expected a directory, found an empty name");
   }
   Suite suite = ReadSuite(flags.suite);
-  const InterruptGuard interrupt;  // only now: reading the suite may wait for a pipe's writer
+  const InterruptGuard interrupt;  // not earlier: reading the suite may wait for a pipe's writer
   if (flags.threads) suite.SetThreads(*flags.threads);
   const int threads = suite.runs.front().options.train.threads;
   const SweepOptions options{

@@ -1,7 +1,7 @@
-// stableaa sweep, as processes: sweeps that are killed, stopped, refused, and whose runs fail.
+// stableaa sweep, as processes: sweeps that are killed, stopped or refused, and sweeps with failing
+// runs.
 //
-// The promise: whatever happens, a sweep goes on to runs equal to those that `stableaa train`
-// makes.
+// The promise: whatever happens, a sweep ends with the same runs that `stableaa train` makes.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ namespace stableaa::sweep_command_test {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Small, but with shifts of targets, evaluations and checkpoints.
+// Small, but with target shifts, evaluations and checkpoints.
 const std::vector<std::string> kSet = {"network.hidden=[16, 16]",
                                        "train.batch=8",
                                        "replay.start=100",
@@ -63,7 +63,7 @@ struct SuiteText {
   }
 };
 
-// Processes of `train` for the runs in a directory.
+// The `train` processes of the runs in a directory.
 std::vector<pid_t> TrainersOf(const fs::path& out) {
   std::vector<pid_t> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -96,7 +96,7 @@ class SweepCommand : public ::testing::Test {
     return Path(name);
   }
 
-  // Flags of a sweep of the suite in out/.
+  // The flags to sweep the suite in out/.
   Arguments Flags(const SuiteText& suite, int jobs = 2) const {
     return {WriteSuite(suite),    "--out",        Out().string(), "--jobs",
             std::to_string(jobs), "--no-estimate"};
@@ -113,12 +113,12 @@ class SweepCommand : public ::testing::Test {
     return states;
   }
 
-  // Names of columns come before the first step, and with it the readiness for signals.
+  // The header line is written before the first step; from that step on, it handles signals.
   bool Learns(const std::string& run) const {
     return std::ranges::count(FileContent(Run(run) / "metrics.csv"), '\n') > 1;
   }
 
-  // What `train` makes of the same options, by flags.
+  // The run that `train` makes with the same options, given by flags.
   fs::path Direct(const std::string& preset, int seed, int steps,
                   const std::vector<std::string>& set = kSet) const {
     const std::string path = Path(fmt::format("direct-{}-{}-{}", preset, seed, steps));
@@ -235,7 +235,7 @@ TEST_F(SweepCommand, ADryRunMakesNothing) {
   ExpectUnchanged(folder_.path(), before);
 }
 
-// Text from files: a terminal must not obey it.
+// A terminal must not obey text from files.
 TEST_F(SweepCommand, APlanHasNoControlCharacters) {
   const std::string suite =
       WriteSuite({.axes = "[axes]\nenv.python = [\"\\u001b]0;evil\\u0007\"]\n"});
@@ -292,7 +292,7 @@ TEST_F(SweepCommand, WhatIsWrongIsToldBeforeAnythingIsMade) {
   ExpectWords(ExpectError(Sweeping({WriteSuite({}), "--out", ""}).Wait(), 2), {"an empty name"});
 }
 
-// ---- What is there already ----
+// ---- Existing runs ----
 
 TEST_F(SweepCommand, AdoptsRunsThatTrainMadeOrBegan) {
   fs::create_directories(Out());
@@ -313,7 +313,7 @@ TEST_F(SweepCommand, MoreStepsGoOnWithTheSameRuns) {
   EXPECT_EQ(Sweep({.stop = "steps = 300"}).exit_code, 0);
   EXPECT_EQ(Sweep({.stop = "steps = 600"}).exit_code, 0);
   ExpectAllAsTrained(1, 600);
-  // And fewer are there already.
+  // And fewer steps have already been made.
   ExpectWords(Sweep({.stop = "steps = 200"}).out, {"2 of 2 done"});
 }
 
@@ -340,7 +340,7 @@ TEST_F(SweepCommand, RefusesTheDirectoryOfAnotherSuite) {
   ExpectWords(ExpectError(sweep(second, "Two"), 2),
               {"out holds the runs of another suite, 'One'", "choose another --out"});
   ExpectUnchanged(Out(), before);
-  // One whose title or runs alone are others has been edited.
+  // A suite that differs only in its title or its runs has been edited.
   EXPECT_EQ(sweep(first, "Two").exit_code, 0);
   EXPECT_EQ(sweep(second, "Two").exit_code, 0);
 }
@@ -360,7 +360,7 @@ TEST_F(SweepCommand, WaitsForARunThatAnotherProcessHas) {
       ::open(Run("classic-cartpole-stable-aa-1").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
   Sweeping sweep(Flags({}));
-  // The other one is trained meanwhile.
+  // The other run is trained meanwhile.
   EXPECT_TRUE(sweep.Until([&] {
     return fs::exists(Out() / "sweep.json") && States()["classic-cartpole-dueling-dqn-1"] == "done";
   }));
@@ -416,7 +416,7 @@ TEST_F(SweepCommand, ASecondCtrlCEndsItAtOnce) {
   ASSERT_TRUE(sweep.Until([&] { return Learns("classic-cartpole-dueling-dqn-1"); }));
   const std::vector<pid_t> trainers = TrainersOf(Out());
   ASSERT_EQ(trainers.size(), 1U);
-  ::kill(trainers[0], SIGSTOP);  // one that does not answer
+  ::kill(trainers[0], SIGSTOP);  // one that does not respond
   sweep.Signal(SIGINT);
   SleepFor(0.4);
   EXPECT_TRUE(sweep.IsRunning());
@@ -439,8 +439,8 @@ TEST_F(SweepCommand, AKilledSweepLeavesNoProcesses) {
   ExpectWords(FileContent(Out() / "logs/classic-cartpole-stable-aa-1.log"), {"stopped in step "});
 }
 
-// Lets it run up to a moment chosen at random: soon after its start, or once so many more bytes of
-// metrics have been written that several such moments come before the end.
+// Lets it run up to a random moment: soon after its start, or once enough more metrics have been
+// written; several such moments fit in before the end.
 void RunToSomeMoment(Sweeping& sweep, const fs::path& out, RandomStream& random) {
   if (random.Below(3) == 0) return SleepFor(random.Uniform(0, .06));
   const auto written = [&] {
@@ -463,9 +463,9 @@ TEST_F(FullSweepCommand, KillsChangeNothing) {
     RunToSomeMoment(sweep, Out(), random);
     sweep.Signal(SIGKILL);
     const int exit_code = sweep.Wait().exit_code;
-    if (exit_code == 0 && k > 0) break;  // a fast machine has come to the end
+    if (exit_code == 0 && k > 0) break;  // a fast machine may have finished
     ASSERT_EQ(exit_code, -SIGKILL);
-    // Sometimes the next one meets processes of the last; they end soon in any case.
+    // Sometimes the next sweep meets processes of the last one; they end soon in any case.
     if (random.Below(2) == 0) continue;
     for (const pid_t trainer : TrainersOf(Out())) EXPECT_TRUE(DiesWithin(trainer, 60));
   }
@@ -508,14 +508,14 @@ TEST_F(SweepCommand, ARunThatFailsDoesNotEndTheOthers) {
   ExpectWords(Status()[0]["message"], {"training diverged in step 1"});
   EXPECT_EQ(FileContent(ErrorFile(failed)), Status()[0]["message"].get<std::string>() + "\n");
   EXPECT_FALSE(fs::exists(ErrorFile("classic-cartpole-stable-aa-learning_rate-0.0001-1")));
-  // Again: only that one.
+  // Tries only the failed one again.
   const Outcome again = Sweep(suite);
   EXPECT_EQ(again.exit_code, 1);
   ExpectWords(again.err, {"resumed " + failed, "training diverged in step 1"});
   EXPECT_EQ(again.err.find("0.0001"), std::string::npos) << again.err;
 }
 
-// Whatever the error is: of usage, too.
+// Whatever the error, including a usage error.
 TEST_F(SweepCommand, TheProgramWritesItsErrorToTheFileOfItsEnvironment) {
   const std::string file = Path("error");
   ASSERT_EQ(::setenv("STABLEAA_ERROR_FILE", file.c_str(), 1), 0);
@@ -576,7 +576,7 @@ TEST_F(SweepCommand, ARunEndsWhenAnEvaluationReachesTheReturn) {
 }
 
 TEST_F(SweepCommand, ARunEndsWhenItsTimeIsOver) {
-  // Without rows in metrics.csv, which would tell the time too.
+  // Without rows in metrics.csv, which would also show the time.
   const SuiteText suite{.stop = "steps = 200000000\nminutes = 0.005",
                         .set = {"network.hidden=[16, 16]", "replay.start=100",
                                 "eval.interval_steps=0", "train.log_interval_steps=100000000"}};
@@ -590,7 +590,7 @@ TEST_F(SweepCommand, ARunEndsWhenItsTimeIsOver) {
 
 // ---- On a terminal ----
 
-// What a terminal of this size shows after `text`, by the control sequences that the program uses.
+// What a terminal of this size shows after `text`, for the control sequences that the program uses.
 std::vector<std::string> Screen(const std::string& text, std::size_t rows, std::size_t columns) {
   std::vector<std::string> screen(rows, std::string(columns, ' '));
   std::size_t row = 0, column = 0;
@@ -643,7 +643,7 @@ TEST_F(SweepCommand, ATableIsRedrawnInPlace) {
             "--jobs", "2", "--no-estimate", nullptr);
     ::_exit(127);
   }
-  // Until both runs have been evaluated and drawn so; then Ctrl-C.
+  // Waits until both runs have been evaluated and drawn so, then sends Ctrl-C.
   const Descriptor terminal(ours);
   std::string text, middle;
   std::array<char, 4096> part;
@@ -669,7 +669,7 @@ TEST_F(SweepCommand, ATableIsRedrawnInPlace) {
   EXPECT_EQ(count(at_work, " of 4 done"), 1) << middle;
   EXPECT_EQ(count(at_work, "4 runs of 2M steps"), 1) << "printed before it";
 
-  // Messages stand above it, and in the end it is gone.
+  // Messages are above it, and at the end it is gone.
   const std::vector<std::string> last = Screen(text, 20, 120);
   EXPECT_EQ(count(last, "%"), 0) << text;
   EXPECT_EQ(count(last, "running"), 0) << text;
@@ -683,7 +683,7 @@ TEST_F(SweepCommand, ATableIsRedrawnInPlace) {
 
 TEST_F(SweepCommand, TrainEndsWithTheProcessThatStartedIt) {
   const std::string run = Path("run");
-  // A shell that starts it in the background and is killed.
+  // A shell that starts it in the background and is then killed.
   const pid_t shell = ::fork();
   if (shell == 0) {
     const std::string script = fmt::format(
@@ -701,7 +701,7 @@ TEST_F(SweepCommand, TrainEndsWithTheProcessThatStartedIt) {
   ::kill(shell, SIGKILL);
   ::waitpid(shell, nullptr, 0);
   EXPECT_TRUE(DiesWithin(trainers[0], 60));
-  ::kill(-shell, SIGKILL);  // sleep
+  ::kill(-shell, SIGKILL);  // the sleep
 
   const Outcome orphan = Stableaa(
       {"train", "--env", "classic/cartpole", "--out", Path("other"), "--end-with-parent", "1"});

@@ -95,7 +95,7 @@ void PrintRow(const ClaimResult& result) {
              fmt::format("{:.2f}", result.seconds));
 }
 
-// A heading with its text indented, or nothing.
+// A heading with its text indented; nothing if the text is empty.
 void PrintSection(std::string_view heading, std::string_view text) {
   if (text.empty()) return;
   fmt::print("\n{}\n", heading);
@@ -112,7 +112,7 @@ std::string InequalityText(std::string_view form, const std::optional<Inequality
                      inequality->Ratio() > 1 ? ">" : "≤", inequality->right);
 }
 
-// Words in lines of at most `width` columns.
+// Wraps words into lines of at most `width` columns.
 std::vector<std::string> Wrapped(const std::string& text, std::size_t width) {
   std::vector<std::string> lines(1);
   std::istringstream words(text);

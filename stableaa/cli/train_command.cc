@@ -1,4 +1,4 @@
-// stableaa train: a new run, or one that goes on.
+// stableaa train: starts a new run or resumes one.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ struct TrainFlags {
   std::optional<std::int64_t> parent;
 };
 
-// The configuration of a new run, with what the user is to be warned of.
+// The configuration of a new run, with the warnings it deserves.
 class NewRun {
  public:
   explicit NewRun(const TrainFlags& flags) {
@@ -68,7 +68,7 @@ class NewRun {
   void WarnOfIdleKeys(const Plan& network) const {
     std::vector<IdleKey> idle = IdleKeys(settings_.run);
     const bool is_known = std::ranges::find(idle, "network.hidden", &IdleKey::key) != idle.end();
-    // Whether Gymnasium's environments show pictures, only their observations tell.
+    // Whether a Gymnasium environment shows pictures is known only from its observations.
     if (!network.spec.input.is_vector() && !is_known) {
       idle.push_back({"network.hidden", fmt::format("{} shows pictures", options().train.env)});
     }
@@ -173,7 +173,7 @@ void ResumeRun(const TrainFlags& flags) {
   RunToTheEnd(*trainer, flags);
 }
 
-// From now on the end of `parent` is a SIGTERM for us. Its number is given because it may have
+// From now on, the end of `parent` sends us a SIGTERM. Its process id is given because it may have
 // ended before we could ask for that.
 void EndWithParent(std::int64_t parent) {
   if (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) throw SystemError("--end-with-parent", errno);

@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 
 // --- Configuration -------------------------------------------------------------------------------
 
-// Without comments and the keys of other commands.
+// Without comments and without the keys of other commands.
 std::vector<std::string> ConfigLines(const std::string& toml) {
   std::vector<std::string> lines;
   bool of_runs = true;
@@ -92,7 +92,7 @@ TEST_F(TrainCommand, AConfigFileCanChooseEnvironmentAndPreset) {
   EXPECT_EQ(FileContent(Path("again/config.toml")), FileContent(out + "/config.toml"));
 }
 
-// What the lines on stderr that begin so go on with.
+// The rest of each line on stderr that begins with this.
 std::vector<std::string> Said(const Outcome& outcome, const std::string& start) {
   std::vector<std::string> said;
   for (const std::string& line : Lines(outcome.err)) {
@@ -122,7 +122,7 @@ TEST_F(TrainCommand, AFlagWinsOverSetWithAWarning) {
   EXPECT_EQ(Warnings(Train(arguments)), warnings);
   ExpectWords(FileContent(Path("run/config.toml")),
               {"\nenv = \"classic/cartpole\"\n", "\npreset = \"dqn\"\n", "\nsteps = 10\n"});
-  // The same in other words, and nothing.
+  // The same value in another spelling, or an empty one, causes no warning.
   const Outcome same =
       Train({"--env", "classic/cartpole", "--set", "train.env=Classic/CartPole", "--steps", "10",
              "--set", "train.steps=1e1", "--set", "train.preset=", "--out", Path("same")});
@@ -142,7 +142,7 @@ TEST_F(TrainCommand, AConfigurationFromAPipeCounts) {
               {"classic/acrobot", "\nbackup = \"double\"\n", "\nkind = \"adam\"\n"});
 }
 
-// A pipe that nobody writes to is what the user named; Ctrl-C ends the wait for it.
+// The user may name a pipe that nobody writes to; Ctrl-C ends the wait for it.
 TEST_F(TrainCommand, WaitingForAPipeCanBeInterrupted) {
   ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
   Training training({"--config", Path("pipe"), "--out", Path("run")});
@@ -162,7 +162,7 @@ TEST_F(TrainCommand, KeysWithoutEffectGetOneWarning) {
   EXPECT_EQ(warnings("none", {}), Messages());
   EXPECT_EQ(warnings("eta", Sets({"agent.eta=0.5"})),
             Messages{"agent.eta (--set) has no effect: agent.mixer = \"single\""});
-  // The value that it has anyway: who says so expects something of it.
+  // Even its default value warns: whoever sets it expects an effect.
   EXPECT_EQ(warnings("default", Sets({"agent.eta=0.1"})),
             Messages{"agent.eta (--set) has no effect: agent.mixer = \"single\""});
   EXPECT_EQ(warnings("twice", Sets({"agent.eta=0.5", "agent.eta=0.6"})).size(), 1U);
@@ -182,7 +182,7 @@ TEST_F(TrainCommand, KeysWithoutEffectGetOneWarning) {
                             Path("mine.toml")),
                 fmt::format("optimizer.alpha ({}:9) has no effect: optimizer.kind = \"adam\"",
                             Path("mine.toml"))}));
-  // Presets and families are not the user.
+  // Values from presets and families are not the user's settings.
   EXPECT_EQ(Warnings(Train({"--env", "minatar/breakout", "--steps", "0", "--out", Path("plain")})),
             Messages());
 }
@@ -221,7 +221,7 @@ TEST_F(TrainCommand, ArgumentsOfTheEnvironmentAreKept) {
   ExpectDone(Train({"--resume", out, "--steps", "1"}));
 }
 
-// --- What a run tells ----------------------------------------------------------------------------
+// --- What a run prints ---------------------------------------------------------------------------
 
 TEST_F(TrainCommand, TheNetworkIsTold) {
   const std::string out = Path("run"), start = "stableaa: network: ";
@@ -274,7 +274,7 @@ TEST_F(TrainCommand, MetricsTellWhatHappened) {
       EXPECT_NEAR(alphas, 1, 1e-9) << step;
     }
 
-    // The episodes since the row before.
+    // The episodes since the previous row.
     double returns = 0, count = 0;
     for (; episode < episodes.rows() && std::stoi(episodes["step"][episode]) <= step; ++episode) {
       returns += std::stod(episodes["return"][episode]);

@@ -1,4 +1,5 @@
-// Kills at random moments, at every system call, and numbers of threads: none of them changes a run.
+// Kills at random moments and before every system call, and various numbers of threads: none of
+// them changes a run.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -34,12 +35,12 @@ namespace fs = std::filesystem;
 
 struct Kills {
   int most = 6;
-  int max_threads = 1;  // each part of the run has another number
+  int max_threads = 1;  // each part of the run uses a different number
   std::uint64_t seed = 1;
 };
 
-// Lets the program run up to a moment chosen at random: soon after its start, after some time,
-// after a number of checkpoints or of episodes.
+// Lets the program run up to a random moment: soon after its start, after some time, or after some
+// number of checkpoints or episodes.
 void RunToSomeMoment(Training& training, const fs::path& run, double duration,
                      RandomStream& random) {
   const auto writes_of = [](const fs::path& path) {
@@ -91,7 +92,7 @@ void ExpectKillsToChangeNothing(const fs::path& folder, const Arguments& argumen
   for (int k = 0; k <= kills.most; ++k) {
     const std::string threads =
         std::to_string(random.Integer(1, static_cast<std::int64_t>(kills.max_threads)));
-    // --trust: the tests' Python is the default of one build tree only.
+    // --trust: the tests' Python is the default in one build tree only.
     const Arguments how = fs::exists(killed) ? Arguments{"--resume", killed.string(), "--trust"}
                                              : arguments + Arguments{"--out", killed.string()};
     Training training(how + Arguments{"--threads", threads});
@@ -165,7 +166,7 @@ TEST_F(FullTrainCommand, KillsChangeNothingOnAtari) {
       {.most = 4, .max_threads = 2, .seed = 31});
 }
 
-// --- A kill before each single system call that changes something --------------------------------
+// --- A kill before every system call that changes something --------------------------------------
 
 bool Changes(std::uint64_t number, std::uint64_t open_flags) {
   switch (number) {
@@ -191,8 +192,8 @@ bool Changes(std::uint64_t number, std::uint64_t open_flags) {
   }
 }
 
-// Runs the program and kills it when it is about to make such a call for the `count`-th time. Its
-// exit status, or nothing if processes cannot be traced here.
+// Runs the program and kills it when it is about to make the `count`-th such call. Returns its exit
+// status, or nothing if processes cannot be traced here.
 std::optional<int> KilledAtCall(Arguments arguments, int count) {
   arguments.insert(arguments.begin(), {STABLEAA_PROGRAM_PATH, "train"});
   std::vector<char*> argv;
@@ -234,13 +235,13 @@ std::optional<int> KilledAtCall(Arguments arguments, int count) {
   return status;
 }
 
-// The first evaluation in step 25, or at the end.
+// The first evaluation is at step 25, or at the end.
 class TrainCommandKills : public TrainCommand, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(FullEvaluationEvery, TrainCommandKills, testing::Values(25, 1000),
                          testing::PrintToStringParamName());
 
 TEST_P(TrainCommandKills, AKillAtAnySystemCallChangesNothing) {
-  // A checkpoint besides those of start and end, which drop segments; all logs grow between them.
+  // One checkpoint besides those at start and end, which drop segments; all logs grow in between.
   const Arguments run =
       Arguments{"--env", "classic/cartpole", "--steps", "45"} +
       Sets({"network.hidden=[4]", "train.batch=2", "replay.start=10", "replay.size=8",
@@ -269,7 +270,7 @@ TEST_P(TrainCommandKills, AKillAtAnySystemCallChangesNothing) {
     ASSERT_EQ(rest.exit_code, 0) << rest.err;
     ExpectSameResults(out, straight);
     for (const auto& entry : fs::directory_iterator(out + "/checkpoint")) {
-      // What a kill left aside may stay until the file is written again.
+      // Leftovers of a kill may stay until the file is written again.
       const std::string name = entry.path().filename().string();
       if (!name.starts_with('.')) {
         EXPECT_TRUE(fs::exists(straight / "checkpoint" / name)) << name;

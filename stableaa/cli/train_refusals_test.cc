@@ -1,4 +1,4 @@
-// Damaged runs, divergence and bad options: what train refuses, and that it changes nothing then.
+// Damaged runs, divergence and bad options: what train refuses, without changing anything.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class DamagedRun : public TrainCommand {
  protected:
   static constexpr const char* kState = "checkpoint/state.bin";
 
-  // A run in the middle: killed, so that its logs are longer than the checkpoint says.
+  // An unfinished run: killed, so that its logs are longer than the checkpoint says.
   DamagedRun() {
     Arguments part = kCartpole + Sets({"replay.size=300"});
     *(std::ranges::find(part, "--steps") + 1) = "600";
@@ -59,7 +59,7 @@ class DamagedRun : public TrainCommand {
     ExpectUnchanged(run, before);
   }
 
-  // The same for all ways to damage one file's bytes.
+  // The same for all ways of damaging a file's bytes.
   void ExpectNoticed(const std::string& file) {
     const std::string content = FileContent(sound_ / file);
     const auto becomes = [&](const std::string& changed, const std::vector<std::string>& words) {
@@ -111,7 +111,7 @@ TEST_F(DamagedRun, TheStateIsOfThisRun) {
     Expect(kState, {"version", std::to_string(version)},
            [&](const fs::path& run) { WriteCheckedFile(run / kState, "run", version, payload); });
   }
-  // A sound frame around too little, and too much.
+  // A valid frame around too little or too much.
   for (const std::size_t size : {std::size_t{0}, std::size_t{3}, payload.size() / 2,
                                  payload.size() - 1, payload.size() + 1}) {
     std::vector<std::byte> changed = payload;
@@ -185,7 +185,7 @@ TEST_F(TrainCommand, DivergenceIsToldAndLeavesTheCheckpoint) {
   EXPECT_TRUE(FileContent(diagnosis).starts_with("PK\3\4"));
   EXPECT_NE(FileContent(diagnosis).find("parameters.npy"), std::string::npos);
   EXPECT_EQ(StepOf(out), 100);
-  // The checkpoint is sound: from there the same happens again.
+  // The checkpoint is intact: resuming from it fails in the same way.
   const std::string again = ErrorOf(Train({"--resume", out}), 1);
   EXPECT_EQ(again, message);
   EXPECT_EQ(StepOf(out), 100);

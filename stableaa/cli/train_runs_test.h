@@ -1,7 +1,7 @@
 // Runs of stableaa train as processes, for tests that kill, stop, starve and damage them.
 //
-// One promise is behind all of these tests: whatever happens, a run ends with the same metrics.csv,
-// episodes.csv (wall_ columns aside) and weights as a run to which nothing happened.
+// All of these tests check one promise: whatever happens, a run ends with the same metrics.csv,
+// episodes.csv (except the wall_ columns) and weights as an undisturbed run.
 #ifndef STABLEAA_CLI_TRAIN_RUNS_TEST_H_
 #define STABLEAA_CLI_TRAIN_RUNS_TEST_H_
 
@@ -45,7 +45,7 @@ inline std::int64_t StepOf(const std::filesystem::path& run) {
   return step;
 }
 
-// Small, but with all that a run has: 14 shifts of targets, 5 evaluations, 15 checkpoints.
+// Small, but with everything a run has: 14 target shifts, 5 evaluations, 15 checkpoints.
 inline const Arguments kCartpole =
     Arguments{"--env", "classic/cartpole", "--steps", "1500"} +
     Sets({"network.hidden=[16,16]", "train.batch=8", "replay.start=100",
@@ -57,8 +57,8 @@ inline const Arguments kOneThread = {"--threads", "1"};
 
 class TrainCommand : public ::testing::Test {
  protected:
-  // By default OpenMP's threads wait for one another busily, which takes for ever where there are
-  // fewer cores than threads.
+  // By default, OpenMP's threads busy-wait for one another, which takes forever with fewer cores
+  // than threads.
   TrainCommand() { ::setenv("OMP_WAIT_POLICY", "passive", 1); }
 
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }

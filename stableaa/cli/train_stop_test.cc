@@ -1,4 +1,4 @@
-// Runs that are stopped and resumed, where they are made, and what a full disk does to them.
+// Stopping and resuming runs, where runs are created, and full disks.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -57,7 +57,7 @@ TEST_F(TrainCommand, SignalsMakeACheckpointAtThatVeryStep) {
     const std::int64_t step = StoppedStep(outcome.err, out);
     EXPECT_GT(step, 0);
     EXPECT_EQ(StepOf(out), step);
-    // To some steps further, against a run of that length.
+    // Goes on for some more steps and compares with a run of that length.
     const std::string end = std::to_string(step + 150);
     ExpectDone(Train({"--resume", out, "--steps", end}));
     EXPECT_EQ(StepOf(out), step + 150);
@@ -66,7 +66,7 @@ TEST_F(TrainCommand, SignalsMakeACheckpointAtThatVeryStep) {
   }
 }
 
-// An evaluation that takes for ever, in the last step or before.
+// An evaluation that takes forever, at the last step or earlier.
 TEST_F(TrainCommand, AStoppedEvaluationIsMadeAgain) {
   const Arguments run = Arguments{"--env", "classic/cartpole"} +
                         Sets({"network.hidden=[8]", "replay.start=50", "eval.interval_steps=100",
@@ -96,7 +96,7 @@ TEST_F(TrainCommand, AStoppedEvaluationIsMadeAgain) {
         EXPECT_LE(StepOf(out), 100);
         EXPECT_FALSE(fs::exists(out + "/weights/best.safetensors"));
       } else {
-        // In time for the checkpoint or not: it is what it was or as it should be.
+        // It may or may not have finished the checkpoint: the run is either unchanged or correct.
         EXPECT_TRUE(outcome.exit_code == 0 || outcome.exit_code == -SIGINT) << outcome.err;
       }
     };
@@ -191,7 +191,7 @@ TEST_F(TrainCommand, NothingIsOverwritten) {
   for (const std::string name : {"", "/", ".", "..", "./"}) {
     ExpectWords(ExpectError(Train(kCartpole + Arguments{"--out", name}), 2), {"--out"});
   }
-  // The system's refusals.
+  // Errors from the system.
   for (const std::string name : {"file/run", "file/deep/run"}) {
     const Outcome outcome = Train(kCartpole + Arguments{"--out", Path(name)});
     ExpectWords(ExpectError(outcome, 1), {Path("file")});
@@ -243,7 +243,7 @@ TEST_F(TrainCommand, EndsAtAReturnThatIsEnough) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   ExpectWords(outcome.out, {"run: 150 steps done, an evaluation has "});
   ExpectSameResults(out, Start("straight", with_steps("150")));
-  // It is enough already; without the flag it goes on.
+  // It has already been reached; without the flag, the run goes on.
   const Outcome again = Train({"--resume", out, "--until-return", "5"});
   ExpectWords(again.out, {"run: 150 steps done, an evaluation has "});
   ExpectDone(Train({"--resume", out, "--steps", "400", "--until-return", "1e9"}));
@@ -275,7 +275,7 @@ TEST_F(TrainCommand, ARunHasOneProcess) {
 
 // --- A full disk ---------------------------------------------------------------------------------
 
-// A small file system of its own, in a mount namespace that ends with this process.
+// A small file system in a mount namespace that ends with this process.
 class SmallDisk {
  public:
   explicit SmallDisk(const fs::path& where) : where_(where) {
@@ -322,7 +322,7 @@ TEST_F(TrainCommand, AFullDiskLosesNothing) {
       refused.insert(file.filename().string());
       if (fs::exists(out)) {
         ++started;
-        // The message names a file that there is, or the checkpoint would have made.
+        // The message names a file that exists or that the checkpoint would have created.
         EXPECT_TRUE(file.string().starts_with(out + "/")) << message;
         // Without space it fails again, and still loses nothing.
         ErrorOf(Train({"--resume", out}), 1);

@@ -35,7 +35,7 @@ LongVector Mix(const std::vector<AcceleratedRun::Step>& steps, std::size_t k,
   return sum;
 }
 
-// What long double itself does to the two sums: seen where weights are huge.
+// The rounding of the two sums in long double itself, which matters where weights are huge.
 long double MixRounding(const std::vector<AcceleratedRun::Step>& steps, std::size_t k) {
   const LongVector& alpha = steps[k].alpha;
   long double sum = 0;
@@ -94,7 +94,7 @@ AcceleratedRun RunAccelerated(const MellowmaxMap& map, const LongVector& start,
                               const AcceleratedRunOptions& options) {
   AcceleratedRun run{.map = map, .damping = options.damping, .eta = options.weights.eta};
   const auto n = static_cast<std::size_t>(start.size());
-  // Without what the paper does not have: the steps are Eq. 2 and nothing else.
+  // Without the library's additions to the paper: the steps are exactly Eq. 2.
   Accelerator accelerator(n, {.memory = options.memory,
                               .damping = options.damping,
                               .weights = options.weights,

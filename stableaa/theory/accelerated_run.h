@@ -1,12 +1,12 @@
 // Runs of accelerated value iteration in long double, the subject of Theorems 1 and 2.
 //
-// The run itself is the library's: its models, and its Accelerator in double. The map is the
-// paper's, the mellowmax backup in the Q-form (Section 2.3),
+// The run uses the library's models and its Accelerator in double. The map is the paper's, the
+// mellowmax backup in the Q-form (Section 2.3),
 //
 //   (TQ)(s,a) = r(s,a) + γ Σ_s' p(s'|s,a) mm_ω(Q(s',·)),
 //
-// evaluated here in long double at the iterates that the Accelerator found. So residuals carry next
-// to no rounding, and the rounding of the iterates themselves is measured (`defect`), not guessed.
+// evaluated here in long double at the Accelerator's iterates. So residuals have almost no rounding
+// error, and the rounding of the iterates is measured (`defect`), not guessed.
 #ifndef STABLEAA_THEORY_ACCELERATED_RUN_H_
 #define STABLEAA_THEORY_ACCELERATED_RUN_H_
 
@@ -20,7 +20,7 @@
 
 namespace stableaa {
 
-// α, oldest first, of τ, newest first (Section 2.2): α_0 = τ_{m−1}, α_i = τ_{m−1−i} − τ_{m−i}, …
+// α, oldest first, from τ, newest first (Section 2.2): α_0 = τ_{m−1}, α_i = τ_{m−1−i} − τ_{m−i}, …
 LongVector AlphaOf(const LongVector& tau);
 
 struct MellowmaxMap {
@@ -31,7 +31,7 @@ struct MellowmaxMap {
   // TQ, one entry per row of the model.
   LongVector operator()(const LongVector& q) const;
 
-  // A bound on the second derivative, γω, or 0 where the map is affine: one action in each state.
+  // A bound on the second derivative: γω, or 0 if the map is affine, with one action in each state.
   double curvature() const;
 };
 
@@ -40,7 +40,7 @@ struct AcceleratedRunOptions {
   double damping = 1;  // β in (0, 1]
   WeightOptions weights = {.rule = WeightRule::kVanilla};
   int steps = 20;
-  long double reduction = 1e-9L;  // ends where the residual has fallen by this factor
+  long double reduction = 1e-9L;  // stop once the residual has fallen by this factor
 };
 
 struct AcceleratedRun {
@@ -49,9 +49,9 @@ struct AcceleratedRun {
     LongVector x;
     LongVector residual;        // e = Tx − x
     LongVector tau;             // newest first: m entries, fewer at the start
-    LongVector alpha;           // oldest first, one more; from tau, so that they sum to 1
+    LongVector alpha;           // oldest first, one more; computed from tau so that they sum to 1
     LongVector mixed_residual;  // e^α = Σ α_i e_i
-    long double defect = 0;  // ‖x_{k+1} − that sum‖∞, and what rounds it: all rounding of the step
+    long double defect = 0;     // ‖x_{k+1} − that sum‖∞ plus the sum's own rounding
   };
 
   MellowmaxMap map;
@@ -59,7 +59,7 @@ struct AcceleratedRun {
   double eta = 0;
   std::vector<Step> steps = {};
 
-  // δ_k = x_k − x_{k−1}, in the sup norm.
+  // ‖δ_k‖∞ with δ_k = x_k − x_{k−1}.
   long double Distance(std::size_t k) const { return SupNorm(steps[k].x - steps[k - 1].x); }
 
   // The window of step k, newest first.
@@ -73,11 +73,12 @@ struct AcceleratedRun {
 AcceleratedRun RunAccelerated(const MellowmaxMap& map, const LongVector& start,
                               const AcceleratedRunOptions& options);
 
-// One state that stays, r = 1, γ = .9, from 0: the slow mode and nothing else.
+// One absorbing state, r = 1, γ = .9, from 0: the slow mode alone.
 AcceleratedRun RunOneState(const AcceleratedRunOptions& options);
 
-// A run made by choices: tiny models number by number, so that a search can shape them, or small
-// ones by the generators; several γ, ω, m, β and, with kStable, η. `options` has the rest.
+// A run made from choices: tiny models number by number, so that a search can shape them, or small
+// ones from the generators; with various γ, ω, m, β and, for kStable, η. `options` provides the
+// rest.
 AcceleratedRun ChooseRun(Choices& choices, AcceleratedRunOptions options, std::string* description);
 
 }  // namespace stableaa

@@ -208,7 +208,7 @@ TEST(RunAccelerated, DoesTheTwoStateExampleAsByHand) {
 
 TEST(RunAccelerated, SolvesOneStateInOneAcceleratedStep) {
   const AcceleratedRun run = RunOneState({.memory = 1});
-  ASSERT_EQ(run.steps.size(), 3U);  // 0, 1, and 1/(1 − γ), where it ends
+  ASSERT_EQ(run.steps.size(), 3U);  // 0, 1, and 1/(1 − γ), where it stops
   EXPECT_NEAR(static_cast<double>(run.steps[1].residual[0]), .9, 1e-15);
   EXPECT_NEAR(static_cast<double>(run.steps[1].mixed_residual[0]), 0, 1e-14);
   EXPECT_NEAR(static_cast<double>(run.steps[2].x[0]), 10, 1e-13);
@@ -243,7 +243,7 @@ TEST(RunAccelerated, ResidualsAreThoseOfTheMap) {
 struct Equation2 {
   LongVector next;
   LongVector mixed_residual;
-  long double size = 0;  // of the terms
+  long double size = 0;  // of its terms
 };
 
 Equation2 Evaluate(const AcceleratedRun& run, std::size_t k, const LongVector& alpha) {
@@ -286,7 +286,7 @@ TEST(RunAccelerated, TheDefectIsRoundingAndNoMore) {
       const Equation2 expected = Evaluate(run, k, run.steps[k].alpha);
       EXPECT_GE(run.steps[k].defect, 0);
       EXPECT_LE(run.steps[k].defect, 50 * std::numeric_limits<double>::epsilon() * expected.size);
-      // A weight that is off by 1e-6 does not hide in a thousand times that, where it matters.
+      // A weight off by 1e-6 must exceed the defect a thousandfold, wherever the weight matters.
       if (run.steps[k].tau.size() == 0 || run.Distance(k) < 1e-4L * expected.size) continue;
       LongVector tau = run.steps[k].tau;
       tau[0] += 1e-6L;
@@ -325,7 +325,7 @@ TEST(RunAccelerated, TheColumnsOfItsWindowsAreDifferencesNewestFirst) {
   EXPECT_GT(wide, 100);
 }
 
-// (HᵀH + λI)⁻¹Hᵀe with the plain inverse, where that is accurate.
+// (HᵀH + λI)⁻¹Hᵀe with a plain inverse, where that is accurate.
 TEST(RunAccelerated, TheWeightsSolveTheLeastSquaresProblemOfTheirRule) {
   for (const AcceleratedRunOptions& options : {kVanillaRun, kStableRun}) {
     int compared = 0;
@@ -336,7 +336,7 @@ TEST(RunAccelerated, TheWeightsSolveTheLeastSquaresProblemOfTheirRule) {
         if (h.cols() == 0 || h.cols() > h.rows()) continue;
         const LongVector singular = SingularValues(h);
         const long double least = singular[singular.size() - 1];
-        // Where the library's doubles still know the window.
+        // Only while the window is still resolved in the library's doubles.
         const long double known = SupNorm(step.x) + SupNorm(step.residual);
         if (!(least > 1e-3L * singular[0] && least > 1e-4L * known)) continue;
         const long double ridge =
@@ -377,7 +377,7 @@ TEST(ChooseRun, EqualChoicesMakeEqualRuns) {
 }
 
 TEST(ChooseRun, ReachesEveryKindOfRun) {
-  std::array<int, 6> memory = {};  // by the largest window of the run
+  std::array<int, 6> memory = {};  // by the largest window in the run
   int affine = 0, curved = 0, one_pair = 0, many_states = 0, plain = 0, damped = 0;
   int converged = 0, cut = 0, slow = 0, more_differences_than_entries = 0, from_zero = 0;
   const auto runs = DrawRuns(1000, kVanillaRun, "test/kinds");

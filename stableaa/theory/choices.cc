@@ -8,7 +8,7 @@
 namespace stableaa {
 namespace {
 
-// Mirrored at 0 and 1, so that the ends are reached as easily as the middle.
+// Reflects at 0 and 1, so that the ends are reached as easily as the middle.
 double Reflected(double number) {
   const double folded = std::fmod(std::abs(number), 2.0);
   return std::min(folded > 1 ? 2 - folded : folded, std::nextafter(1.0, 0.0));

@@ -5,9 +5,9 @@
 //   const int states = choices.Integer(1, 4);
 //   const double discount = choices.Uniform(0, .99);
 //
-// A generator that takes all it needs from here gives a search for free: change a few of the
-// numbers and generate again, and the instance that comes out is a neighbour of the first
-// (trials.cc). The generator itself need not know.
+// A generator that draws everything from here can be searched for free: change a few of the numbers
+// and generate again, and the result is a neighbour of the first instance (trials.cc). The
+// generator need not know.
 #ifndef STABLEAA_THEORY_CHOICES_H_
 #define STABLEAA_THEORY_CHOICES_H_
 
@@ -21,9 +21,9 @@ class RandomStream;
 
 class Choices {
  public:
-  // All numbers come from `stream`, which outlives this.
+  // All numbers come from `stream`, which must outlive this.
   explicit Choices(RandomStream* stream) : stream_(stream) {}
-  // The first come from `numbers`, those beyond them from `stream`.
+  // The first numbers come from `numbers`, any beyond them from `stream`.
   Choices(std::vector<double> numbers, RandomStream* stream)
       : numbers_(std::move(numbers)), stream_(stream) {}
 
@@ -32,10 +32,10 @@ class Choices {
   double LogUniform(double lo, double hi);  // 0 < lo <= hi
   double Normal();                          // standard
   int Integer(int lo, int hi);              // both ends included
-  std::uint64_t Seed();                     // 53 bits for a generator that has a stream of its own
+  std::uint64_t Seed();                     // 53 bits, for a generator with its own stream
   bool Chance(double probability);
 
-  // All that were asked for so far: what a repetition needs.
+  // All numbers requested so far, enough to repeat the instance.
   std::vector<double> Taken() const { return {numbers_.begin(), numbers_.begin() + used_}; }
 
  private:
@@ -44,7 +44,7 @@ class Choices {
   RandomStream* stream_;
 };
 
-// A neighbour: a few of the numbers, or all, moved by a little or drawn anew.
+// A neighbour: some or all of the numbers are moved slightly or drawn anew.
 std::vector<double> Neighbour(const std::vector<double>& numbers, RandomStream& stream);
 
 }  // namespace stableaa

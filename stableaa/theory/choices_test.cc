@@ -39,7 +39,7 @@ TEST(Choices, BeyondTheRememberedOnesComeFromTheStream) {
   EXPECT_EQ(choices.Taken().size(), 2U);
 }
 
-// A repetition that stops earlier must not drag the rest along: a search would move numbers that
+// A repetition that stops earlier must drop the rest: otherwise a search would move numbers that
 // have no effect.
 TEST(Choices, TakenAreOnlyThoseAskedFor) {
   RandomStream stream(7, "choices");

@@ -12,8 +12,8 @@
 namespace stableaa {
 namespace {
 
-// Next states with random probabilities, some of them zero, or one for certain. Rewards of 0 and 1
-// are frequent: ties and clear cuts are where bounds are tight.
+// Next states with random probabilities, some of them zero, or a single certain one. Rewards of 0
+// and 1 are frequent, because bounds are tight at ties and extremes.
 void ChooseRow(Choices& choices, int states, double reward_scale, ModelBuilder& builder) {
   const bool certain = choices.Chance(0.3);
   const auto favourite = static_cast<std::uint64_t>(choices.Integer(0, states - 1));

@@ -7,8 +7,8 @@
 
 namespace stableaa {
 
-// A small one: of up to 4 states, number by number, so that a search can shape it; or of up to 16,
-// by one of the generators.
+// A small model: up to 4 states, number by number, so that a search can shape it; or up to 16, from
+// one of the generators.
 Model ChooseModel(Choices& choices);
 
 }  // namespace stableaa

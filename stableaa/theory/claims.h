@@ -12,10 +12,10 @@ namespace stableaa {
 // In the order of the paper.
 std::span<const Claim> AllClaims();
 
-// BadInput that lists the known ids for any other.
+// BadInput, listing the known ids, for an unknown one.
 const Claim& FindClaim(std::string_view id);
 
-// By group, one file each; AllClaims puts them together.
+// By group, one file each; AllClaims combines them.
 std::span<const Claim> QuasiNewtonClaims();
 std::span<const Claim> ConvergenceClaims();
 std::span<const Claim> StabilityClaims();

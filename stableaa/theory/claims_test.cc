@@ -14,7 +14,7 @@
 
 namespace stableaa::claims_test {
 
-// What is known of each statement as printed (docs/paper.md).
+// What is known about each statement as printed (docs/paper.md).
 const std::map<std::string_view, Verdict>& PrintedVerdicts() {
   using enum Verdict;
   static const std::map<std::string_view, Verdict> verdicts = {{"prop1", kHolds},
@@ -100,7 +100,7 @@ TEST(Claims, WhatIsWrongIsExplainedShownAndCorrected) {
   }
 }
 
-// One trial: the counterexamples alone decide about the printed forms.
+// With one trial, the counterexamples alone decide on the printed forms.
 TEST(FullClaims, VerdictsAsPrintedDoNotDependOnTheTrials) {
   for (const Claim& claim : AllClaims()) {
     EXPECT_EQ(TestClaim(claim, {.trials = 1}).printed.verdict, PrintedVerdicts().at(claim.id))
@@ -120,12 +120,12 @@ TEST(FullClaims, HoldAsCorrectedForOtherSeeds) {
   }
 }
 
-// The search has teeth: where it comes within 5 % of a bound, a bound 10 % smaller does not hold.
+// The search works: where it comes within 5 % of a bound, it breaks a bound 10 % smaller.
 TEST(FullClaims, TightBoundsTimesNineTenthsAreFoundViolated) {
   int tight = 0;
   for (const Claim& claim : AllClaims()) {
     Claim bare = claim;
-    bare.fixed = {};  // found, not known
+    bare.fixed = {};  // so that the search must find one itself
     if (TestClaim(bare, {.trials = 300}).corrected.worst <= 0.95) continue;
     ++tight;
     const ClaimResult result = TestClaim(bare, {.trials = 300, .seed = 2, .bound_factor = 0.9});

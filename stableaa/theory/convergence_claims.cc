@@ -1,4 +1,4 @@
-// Theorems 1 and 2, and the gain θ_k between 0 and 1 on which they stand (Section 2.3).
+// Theorems 1 and 2, and the gain θ_k between 0 and 1 on which they rest (Section 2.3).
 
 #include <algorithm>
 #include <cmath>
@@ -19,13 +19,13 @@ constexpr long double kDoubleEpsilon = std::numeric_limits<double>::epsilon();
 
 using Step = AcceleratedRun::Step;
 
-// (1 − β) + γβ: how a plain damped step contracts.
+// (1 − β) + γβ: the contraction factor of a plain damped step.
 long double Contraction(const AcceleratedRun& run) {
   return 1 - static_cast<long double>(run.damping) +
          static_cast<long double>(run.map.discount) * run.damping;
 }
 
-// Rounding of ‖e_k‖: that of the iterate, and of probabilities that sum to 1 only almost.
+// Rounding of ‖e_k‖: from the iterate, and from probabilities that sum only approximately to 1.
 long double ResidualAllowance(const AcceleratedRun& run, std::size_t k) {
   return (1 + run.map.discount) * run.steps[k - 1].defect +
          kDoubleEpsilon *
@@ -44,15 +44,15 @@ long double CorrectedFirstOrder(const AcceleratedRun& run, std::size_t k) {
   return Contraction(run) * SupNorm(run.steps[k - 1].mixed_residual);
 }
 
-// ‖e_k‖ ≤ (term of first order) + (term of second order), in all steps of a run. Affine maps attain
-// the first term, so the corrected form is judged by what the second has to cover.
+// ‖e_k‖ ≤ (first-order term) + (second-order term), in all steps of a run. Affine maps attain the
+// first term, so the corrected form is judged by what the second one has to cover.
 using SecondTerm = long double (*)(const AcceleratedRun& run, std::size_t k);
 TrialOutcome CheckSteps(const AcceleratedRun& run, SecondTerm printed, SecondTerm corrected) {
   TrialOutcome outcome;
   for (std::size_t k = 1; k < run.steps.size(); ++k) {
     const long double left = SupNorm(run.steps[k].residual);
     const long double allowance = ResidualAllowance(run, k);
-    if (run.steps[k].tau.size() > 0) {  // else there is no θ_k
+    if (run.steps[k].tau.size() > 0) {  // otherwise there is no θ_k
       KeepWorse(outcome.printed, {.left = left,
                                   .right = PrintedFirstOrder(run, k) + printed(run, k),
                                   .allowance = allowance});
@@ -68,7 +68,7 @@ TrialOutcome CheckSteps(const AcceleratedRun& run, SecondTerm printed, SecondTer
 
 // ---- Theorem 1 ----
 
-// The sums of second order. Both forms have one term for each i = 1 … m,
+// The second-order sums. Both forms have one term for each i = 1 … m,
 //   c2 (‖δ_k‖ + ‖δ_{k−i}‖ + 2 Σ_{l=1}^{i−1} ‖δ_{k−?}‖) |τ_i| ‖δ_{k−i}‖.
 long double SecondOrder(const AcceleratedRun& run, std::size_t k, const LongVector& tau,
                         bool inner_sum_over_l) {
@@ -84,7 +84,7 @@ long double SecondOrder(const AcceleratedRun& run, std::size_t k, const LongVect
 }
 
 long double PrintedSecondOrder1(const AcceleratedRun& run, std::size_t k) {
-  // The text defines τ_i = Σ_{j<m−i} α_j of the same step; τ_m is an empty sum.
+  // The text defines τ_i = Σ_{j<m−i} α_j of the same step, so τ_m is an empty sum.
   const LongVector& all = run.steps[k].tau;
   const LongVector tau = all.tail(all.size() - 1);
   return SecondOrder(run, k, tau, false);
@@ -130,7 +130,7 @@ long double SquaredSup(const AcceleratedRun& run, std::size_t k) {
   return norm * norm;
 }
 
-// The constant that the printed O(·) hides. Any would do: the form is violated for each.
+// The constant hidden in the printed O(·). Any would do: the form is violated for every one.
 constexpr long double kPrintedConstant = 1e6L;
 
 long double PrintedSecondOrder2(const AcceleratedRun& run, std::size_t k) {
@@ -146,7 +146,7 @@ long double CorrectedSecondOrder2(const AcceleratedRun& run, std::size_t k) {
   const long double tau_sum = before.tau.lpNorm<1>();
   const long double factor =
       before.alpha.lpNorm<1>() / 2 + tau_sum + 2 * static_cast<long double>(m) - 1;
-  long double largest = 0;  // squared, over the window and one step before it
+  long double largest = 0;  // squared, over the window and the step before it
   for (std::size_t j = 1; j <= m + 1 && j <= k; ++j) {
     largest = std::max(largest, SquaredSup(run, k - j));
   }
@@ -174,10 +174,10 @@ struct Gain {
   long double mixed_two, newest_two;  // ‖e^α‖₂, ‖e_k‖₂
   long double mixed_sup, newest_sup;
   long double size;       // n
-  long double allowance;  // of the mixed residual's components
+  long double allowance;  // for the mixed residual's components
 };
 
-// The weights are the library's, on columns as it gets them: in double.
+// The weights are the library's, on columns rounded to double as it receives them.
 Gain GainOf(const ResidualWindow& window) {
   const auto n = static_cast<std::size_t>(window.size());
   const auto m = static_cast<std::size_t>(window.memory());
@@ -235,8 +235,8 @@ TrialOutcome TrySupGain(Choices& choices, std::string* description) {
   return CheckSupGain(ChooseWindow(choices, description));
 }
 
-// e = (1, …, 1), e_k − e_{k−1} = (first, 1, …, 1): the difference leans on one component so that
-// removing its part from e piles up there.
+// e = (1, …, 1), e_k − e_{k−1} = (first, 1, …, 1): the difference is concentrated in one component,
+// so that projecting it out of e makes that component large.
 ResidualWindow LeaningWindow(int n, long double first) {
   ResidualWindow window;
   window.x = LongVector::Zero(n);

@@ -22,9 +22,9 @@ using Index = Eigen::Index;
 
 double Double(long double value) { return static_cast<double>(value); }
 
-// ---- Runs, step by step, with α and not τ ----
+// ---- Runs, step by step, with α instead of τ ----
 
-// What the theorems say of ‖e_k‖, with sums over α as the paper defines them.
+// What the theorems say about ‖e_k‖, with sums over α as the paper defines them.
 class StepBounds {
  public:
   StepBounds(const AcceleratedRun& run, std::size_t k) : run_(run), k_(k) {}
@@ -78,14 +78,14 @@ class StepBounds {
            largest;
   }
 
-  // A million times the sum of squares over the window of step k, the newest left out.
+  // A million times the sum of squares over the window of step k, without the newest.
   long double PrintedSquares() const {
     long double sum = 0;
     for (std::size_t j = k_ - Memory(k_); j < k_; ++j) sum += Residual(j) * Residual(j);
     return 1e6L * sum;
   }
 
-  // Rounding of x_k, once in x_k and once in T x_k; and of the residuals themselves.
+  // Rounding of x_k, once in x_k and once in T x_k, and of the residuals themselves.
   long double Allowance() const {
     return (1 + run_.map.discount) * run_.steps[k_ - 1].defect +
            std::numeric_limits<double>::epsilon() * (Residual(k_) + Mixed(k_ - 1));
@@ -103,7 +103,7 @@ class StepBounds {
     }
     return sum.cwiseAbs().maxCoeff();
   }
-  // The oldest `count` weights.
+  // The sum of the oldest `count` weights.
   long double PartialSum(std::size_t k, std::size_t count) const {
     long double sum = 0;
     for (std::size_t i = 0; i < count; ++i) sum += run_.steps[k].alpha[static_cast<Index>(i)];
@@ -120,8 +120,8 @@ AcceleratedRun RepeatRun(const Choices& choices) {
   return ChooseRun(copy, {}, nullptr);
 }
 
-// The worst step of the run, as the claim keeps it, found again with `bound` for the right side.
-// The corrected forms are judged by what exceeds their term of first order.
+// Checks that the claim's worst step in the run is found again with `bound` as the right side. The
+// corrected forms are judged by the excess over their first-order term.
 template <typename Bound>
 void ExpectWorstStep(const std::optional<Inequality>& claimed, const AcceleratedRun& run,
                      bool corrected, Bound bound) {
@@ -136,7 +136,7 @@ void ExpectWorstStep(const std::optional<Inequality>& claimed, const Accelerated
                           .allowance = step.Allowance(),
                           .common = corrected ? step.FirstOrder(k - 1) : 0};
     if (!worst || here.Ratio() > worst->Ratio()) worst = here;
-    // τ from sums over α: exact but for a last digit of weights that may be large.
+    // τ from sums over α is exact up to the last digit of possibly large weights.
     found = found || (here.left == claimed->left &&
                       std::abs(here.right - claimed->right) <= 1e-6L * here.right + here.allowance);
   }
@@ -174,7 +174,7 @@ TEST(Theorem2, ComparesWhatTheFormulasSay) {
   }
 }
 
-// Steps of 400 runs whose residual exceeds `bound` by more than rounding does.
+// The number of steps in 400 runs whose residual exceeds `bound` by more than rounding.
 template <typename Bound>
 int CountViolations(Bound bound) {
   RandomStream stream(1, "test/violations");
@@ -200,7 +200,7 @@ TEST(Theorem1, HoldsCorrectedAndNoPartOfItCanBeSpared) {
               return .99L * step.FirstOrder(k - 1) + step.CorrectedSecondOrder();
             }),
             0);
-  // its second needed,
+  // its second is needed,
   EXPECT_GT(
       CountViolations([](const StepBounds& step, std::size_t k) { return step.FirstOrder(k - 1); }),
       0);
@@ -240,7 +240,7 @@ TEST(Theorem2, NoConstantSavesThePrintedFormFromSmallRewards) {
 
 // ---- The gain ----
 
-// e − HH⁺e by orthogonalising the columns twice, and whether that is well conditioned.
+// e − HH⁺e by orthogonalising the columns twice, and whether the problem is well conditioned.
 struct Projection {
   LongVector rest;
   bool accurate = false;
@@ -337,14 +337,14 @@ TEST(ConvergenceClaims, FixedInstancesBreakThePrintedFormsAndNotTheCorrectedOnes
 TEST(FullConvergenceClaims, ATightBoundTimesNineTenthsIsFoundViolated) {
   for (const Claim& claim : ConvergenceClaims()) {
     Claim bare = claim;
-    bare.fixed = {};  // found, not known
+    bare.fixed = {};  // so that the search must find one itself
     const ClaimResult less = TestClaim(bare, {.trials = 300, .seed = 31, .bound_factor = .9});
     EXPECT_EQ(less.corrected.verdict, Verdict::kViolated) << claim.id;
     EXPECT_GT(less.corrected.worst, 1.05) << claim.id;
   }
 }
 
-// Corrected Theorem 1 is judged by its second-order sum, of which half would do and less would not.
+// Corrected Theorem 1 is judged by its second-order sum: half of it would suffice, less would not.
 TEST(FullConvergenceClaims, HalfOfTheSecondOrderSumIsReached) {
   Claim bare = FindClaim("thm1");
   bare.fixed = {};

@@ -1,5 +1,5 @@
-// Small dense matrices in long double, and the factorisations that the claims need. Eigen compiles
-// each of these for many seconds: here it does so once, behind plain functions.
+// Small dense matrices in long double, and the factorisations that the claims need. Eigen takes
+// many seconds to compile each of these, so they are compiled once, behind plain functions.
 #ifndef STABLEAA_THEORY_DENSE_ALGEBRA_H_
 #define STABLEAA_THEORY_DENSE_ALGEBRA_H_
 
@@ -10,10 +10,10 @@ namespace stableaa {
 using LongVector = Eigen::Matrix<long double, Eigen::Dynamic, 1>;
 using LongMatrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
 
-// The largest magnitude; 0 of no numbers.
+// The largest magnitude; 0 for an empty vector.
 long double SupNorm(const LongVector& v);
 
-// The spectral norm; 0 of an empty matrix.
+// The spectral norm; 0 for an empty matrix.
 long double SpectralNorm(const LongMatrix& matrix);
 
 // Largest first.
@@ -33,17 +33,17 @@ ThinSvd DecomposeSingular(const LongMatrix& matrix);
 // min(rows, columns) orthonormal vectors that span the columns, if these have full rank.
 LongMatrix OrthonormalBasis(const LongMatrix& columns);
 
-// x of ax = b, for symmetric positive semidefinite a (LDLᵀ).
+// Solves ax = b for symmetric positive semidefinite a (LDLᵀ).
 LongVector SolveSymmetric(const LongMatrix& a, const LongVector& b);
 Eigen::MatrixXd SolveSymmetric(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b);
 
-// The same for any square a that is not singular (LU).
+// The same for any nonsingular square a (LU).
 LongMatrix SolveSquare(const LongMatrix& a, const LongMatrix& b);
 
 // argmin ‖ax − b‖₂ (QR with pivoting).
 LongVector SolveLeastSquares(const LongMatrix& a, const LongVector& b);
 
-// The eigenvalues of a square matrix that need not be symmetric.
+// The eigenvalues of a square, possibly nonsymmetric matrix.
 Eigen::VectorXcd EigenvaluesOf(const Eigen::MatrixXd& matrix);
 
 }  // namespace stableaa

@@ -19,7 +19,7 @@ LongMatrix Draw(RandomStream& random, Index rows, Index columns) {
   return LongMatrix::NullaryExpr(rows, columns, [&] { return random.Normal(); });
 }
 
-// Tall, square and wide ones.
+// Tall, square and wide matrices.
 std::vector<LongMatrix> DrawMatrices() {
   RandomStream random(1, "test/dense algebra");
   std::vector<LongMatrix> all;

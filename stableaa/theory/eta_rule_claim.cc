@@ -1,4 +1,4 @@
-// The η rule: what the paper's regularisation leaves of the speed-up, counted in backups.
+// The η rule: how much of the speed-up the paper's regularisation leaves, counted in backups.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -17,21 +17,21 @@
 namespace stableaa {
 namespace {
 
-// A run ends when ‖TV − V‖∞ is no more than this; rewards are in [0, 1). Small, so that the first
-// two dozen backups, in which no rule holds yet, are a small part of the two hundred or more.
+// A run ends when ‖TV − V‖∞ is at most this; rewards are in [0, 1). Small, so that the first two
+// dozen backups, to which no rule applies yet, are a small part of the two hundred or more.
 constexpr double kTolerance = 1e-11;
 
-// More than any run that follows the rule needs.
+// More than any run that obeys the rule needs.
 constexpr int kMostBackups = 100'000;
 
-// A model mixes fast if the span of TV − V falls to this part of the first within so many plain
-// backups.
+// A model mixes fast if the span of TV − V falls to this fraction of its initial value within this
+// many plain backups.
 constexpr double kMixed = 1e-6;
 constexpr int kMostMixingBackups = 20;
 
 constexpr double kBound = 0.15;
 
-// Backups from V = 0 to the tolerance; `step` replaces V, given TV.
+// The number of backups from V = 0 to the tolerance; `step` replaces V, given TV.
 template <typename Step>
 int CountBackups(const Model& model, double discount, Step step) {
   std::vector<double> values(model.states(), 0);
@@ -76,7 +76,7 @@ Inequality CompareSpeedUp(int plain, int accelerated, double discount, double et
   return {.left = std::abs(speed_up / rule - 1), .right = kBound, .allowance = 0};
 }
 
-// One that mixes fast; none after a few attempts, each with more next states than the last.
+// A model that mixes fast; none after a few attempts, each with more next states than the last.
 std::optional<Model> ChooseGarnet(Choices& choices, double discount) {
   GeneratorOptions options{.kind = "garnet"};
   options.states = static_cast<std::uint64_t>(choices.Integer(25, 50));
@@ -95,7 +95,8 @@ std::optional<Model> ChooseGarnet(Choices& choices, double discount) {
 TrialOutcome TestSpeedUp(Choices& choices, std::string* description) {
   const double away = choices.LogUniform(0.0025, 0.01);  // 1 − γ
   const double discount = 1 - away;
-  // From 10(1−γ)² to 10(1−γ), more often small: there the rule is least exact, and runs are short.
+  // From 10(1−γ)² to 10(1−γ), favouring small ones: there the rule is least exact, and runs are
+  // short.
   const double share = choices.Uniform();
   const double eta = 10 * away * std::pow(away, 1 - share * share);
   const int memory = choices.Integer(5, 8);

@@ -25,7 +25,7 @@ Model KnownGarnet() {
   return GenerateModel({.kind = "garnet", .seed = 1, .states = 100, .actions = 4, .branching = 8});
 }
 
-// Backups to the claim's tolerance, counted by the library's own loop; plain with memory 0.
+// Backups to the claim's tolerance, counted by the library's own loop; memory 0 means plain.
 std::int64_t Backups(const Model& model, int memory, double eta) {
   FixedPointOptions options{.tolerance = 1e-11};
   options.acceleration = {
@@ -62,9 +62,9 @@ TEST(EtaRuleClaim, HoldsAndATwentiethWouldBeTooLittle) {
 TEST(EtaRuleClaim, CountsTheKnownGarnetAsItsTextSays) {
   const Model model = KnownGarnet();
   const double plain = static_cast<double>(Backups(model, 0, 0));
-  // A backup lowers a residual of 1e-11 by 1 to 2 %, 1e-13 or so, which is not far above the
-  // rounding of values of 50 (1e-14 and, with the weights, more): compilers and instruction sets
-  // may differ by a backup.
+  // A backup lowers a residual of 1e-11 by 1 to 2 %, about 1e-13, which is not far above the
+  // rounding of values of 50 (1e-14, and more with the weights): compilers and instruction sets may
+  // differ by a backup.
   EXPECT_NEAR(plain, 2501, 1);
   double worst = 0;
   for (const auto& [eta, expected] : {std::pair{0.001, 244}, {0.01, 1260}, {0.1, 2275}}) {
@@ -79,7 +79,7 @@ TEST(EtaRuleClaim, CountsTheKnownGarnetAsItsTextSays) {
   EXPECT_FALSE(known.printed);
 }
 
-// A solve with η ≥ 1−γ is warned of because of this.
+// This is why a solve with η ≥ 1−γ prints a warning.
 TEST(EtaRuleClaim, LeavesLessThanAFactorOfTwoFromOneMinusGammaOn) {
   EXPECT_LE(SpeedUp(KnownGarnet(), 5, 1 - kDiscount), 2);
 }
@@ -98,7 +98,7 @@ TEST(EtaRuleClaim, DescribesInstancesOfItsDomain) {
   const TrialOutcome first = EtaRule().trial(choices, &description);
   ASSERT_TRUE(first.corrected);
   EXPECT_NE(description.find("backups against"), std::string::npos);
-  Choices again(choices.Taken(), nullptr);  // no further number may be asked for
+  Choices again(choices.Taken(), nullptr);  // no further number may be requested
   EXPECT_EQ(EtaRule().trial(again, nullptr).corrected->left, first.corrected->left);
 }
 

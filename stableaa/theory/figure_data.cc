@@ -38,7 +38,7 @@ Model FigureModel(std::uint64_t seed) {
 }
 
 // One backup of a run: the iterate, its residual, and what the accelerator made of them. A plain
-// run is one with memory 0.
+// run has memory 0.
 struct RunStep {
   std::int64_t backup = 0;
   const VectorXd& values;
@@ -48,7 +48,7 @@ struct RunStep {
   StepKind kind;
 };
 
-// Backups until one finds a residual of at most `target`; calls `watch` after each step of the
+// Makes backups until the residual is at most `target`; calls `watch` after each step of the
 // accelerator.
 void VisitRun(const Model& model, const Backup& backup, const AcceleratorOptions& options,
               double target, std::int64_t most_backups,
@@ -172,14 +172,14 @@ double UpdateNorm(const WindowDifferences& window, double damping, double eta) {
   return static_cast<double>(UpdateNorm(differences, damping, eta));
 }
 
-// The m others of its n eigenvalues (those of AB that are not zero are those of BA).
+// The other m of its n eigenvalues (AB and BA have the same nonzero eigenvalues).
 Eigen::VectorXcd UpdateEigenvalues(const WindowDifferences& window, double damping, double eta) {
   MatrixXd reduced = SolveRidge(window, eta, window.iterates + damping * window.residuals);
   reduced.diagonal().array() -= damping;
   return EigenvaluesOf(reduced);
 }
 
-// The last mixes fast; the update matrices of the others have complex eigenvalues.
+// The last model mixes fast; the update matrices of the others have complex eigenvalues.
 std::vector<std::pair<std::string, Model>> WindowModels(std::uint64_t seed) {
   return {{"forest", GenerateModel({.kind = "forest", .seed = seed, .states = 50})},
           {"maze", GenerateModel({.kind = "maze", .seed = seed, .width = 31, .height = 31})},
@@ -190,7 +190,7 @@ std::vector<std::pair<std::string, Model>> WindowModels(std::uint64_t seed) {
 void VisitWindows(const Model& model, int memory, double damping, double eta,
                   std::int64_t most_backups,
                   const std::function<void(std::int64_t, const WindowDifferences&)>& watch) {
-  // Far enough above the rounding of the values that differences of residuals are right.
+  // Far enough above the rounding of the values for accurate differences of residuals.
   constexpr double kTarget = 1e-8;
   std::deque<VectorXd> values;
   std::deque<VectorXd> residuals;  // both newest first
@@ -212,7 +212,8 @@ void VisitWindows(const Model& model, int memory, double damping, double eta,
            });
 }
 
-// Δ and H are normal numbers, H at any scale against Δ and more or less along −Δ, where G̃ is large.
+// Δ and H have normal entries, with H at any scale relative to Δ and more or less along −Δ, where
+// G̃ is large.
 WindowDifferences RandomWindow(RandomStream& random) {
   const auto rows = static_cast<Eigen::Index>(random.Integer(1, 6));
   const auto columns = static_cast<Eigen::Index>(random.Integer(1, 4));
@@ -225,7 +226,8 @@ WindowDifferences RandomWindow(RandomStream& random) {
   return {iterates, scale * (along * iterates + (1 - std::abs(along)) * normal())};
 }
 
-// The largest ‖G̃‖₂ of a window of one column: Δ of length 1, H of length `ratio` at `angle` to it.
+// The largest ‖G̃‖₂ over windows of one column: Δ of length 1, H of length `ratio` at `angle` to
+// it.
 double WorstSingleColumnNorm(double damping, double eta) {
   constexpr int kRatios = 300;
   constexpr int kAngles = 90;
@@ -234,7 +236,7 @@ double WorstSingleColumnNorm(double damping, double eta) {
     const double ratio = std::pow(10.0, -3 + 5.0 * i / kRatios);
     for (int j = 0; j <= kAngles; ++j) {
       const double angle = std::numbers::pi * j / kAngles;
-      // In the plane of both, with H along the first axis, G̃ = [[a, 0], [b, −β]].
+      // In the plane they span, with H along the first axis, G̃ = [[a, 0], [b, −β]].
       const double weight = ratio / (ratio * ratio + eta * (1 + ratio * ratio));
       const double a = (std::cos(angle) + damping * ratio) * weight - damping;
       const double b = std::sin(angle) * weight;
@@ -312,7 +314,7 @@ OperatorMap MapOf(const Backup& backup, double largest_value) {
     const double value = largest_value * i / kPieces;
     const double image = OneStateImage(backup, value);
     if (i > 0 && (image > value) != (map.images.back() > map.values.back())) {
-      // Where image − v falls through zero the slope of the image is below 1.
+      // Where image − v falls through zero, the slope of the image is below 1.
       map.fixed_points.push_back(
           {OneStateFixedPoint(backup, map.values.back(), value), image <= value});
     }

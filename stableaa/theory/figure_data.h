@@ -1,6 +1,6 @@
 // The numbers behind the figures of `stableaa theory --figures` (figures.h draws them).
 //
-// Everything here is computed anew from the seed, with one thread, in a second or two.
+// Everything here is computed from the seed, in one thread, within a second or two.
 #ifndef STABLEAA_THEORY_FIGURE_DATA_H_
 #define STABLEAA_THEORY_FIGURE_DATA_H_
 
@@ -14,8 +14,8 @@
 
 namespace stableaa {
 
-// The model of the figures that follow runs: Garnet(kFigureStates, kFigureActions,
-// kFigureBranching) with this discount, from values of zero.
+// The model of the figures that show runs: Garnet(kFigureStates, kFigureActions, kFigureBranching)
+// with this discount, starting from zero values.
 inline constexpr int kFigureStates = 1000;
 inline constexpr int kFigureActions = 4;
 inline constexpr int kFigureBranching = 5;
@@ -25,12 +25,13 @@ inline constexpr double kFigureDiscount = 0.99;
 
 struct ResidualCurve {
   std::string name;  // "vi", "span-vi", "stable", "relative"
-  // The weights' η; NaN for the runs without any.
+  // The weights' η; NaN for runs without one.
   double eta = std::numeric_limits<double>::quiet_NaN();
-  std::string eta_formula = {};        // "10(1−γ)", where it has one
-  std::vector<double> residuals = {};  // [i]: ‖TV − V‖∞ found by backup i + 1
+  std::string eta_formula = {};        // "10(1−γ)", if it has one
+  std::vector<double> residuals = {};  // [i]: ‖TV − V‖∞ after backup i + 1
 
-  // The number of the first backup that finds at most `target`; none if no backup does.
+  // The number of the first backup with a residual of at most `target`; none if there is no such
+  // backup.
   std::optional<std::int64_t> BackupsTo(double target) const;
 };
 
@@ -40,23 +41,23 @@ struct ResidualCurves {
   std::vector<ResidualCurve> curves;
 };
 
-// 1 + (1−γ)/η, the largest gain over plain value iteration that the weights `stable` allow.
+// 1 + (1−γ)/η, the largest speed-up over plain value iteration that the weights `stable` allow.
 double EtaRule(double eta, double discount);
 
 // Value iteration with the maximum: plain (the first curve), its span form, and accelerated by the
 // weights `stable` at four η and by `relative`.
 //
-// The span form has the very iterates of the plain one and judges them by what is left after the
-// best constant shift: V + c has the residual e − (1−γ)c, e = TV − V, whose largest entry is
-// smallest at c = (max e + min e)/(2(1−γ)), where it is (max e − min e)/2.
+// The span form has the same iterates as the plain one, but judges them by the residual that
+// remains after the best constant shift: V + c has the residual e − (1−γ)c, e = TV − V, whose
+// largest entry is smallest at c = (max e + min e)/(2(1−γ)), where it is (max e − min e)/2.
 ResidualCurves ComputeResidualCurves(std::uint64_t seed);
 
 // ---- The gain θ ----
 
 struct GainCurve {
   struct Step {
-    std::int64_t backup = 0;  // the one whose residual is e_k
-    double two_norm = 0;      // ‖Σ α_i e_i‖ / ‖e_k‖, both in this norm
+    std::int64_t backup = 0;  // the one with residual e_k
+    double two_norm = 0;      // ‖Σ α_i e_i‖ / ‖e_k‖ in this norm
     double sup_norm = 0;
   };
   int memory = 0;
@@ -65,12 +66,13 @@ struct GainCurve {
 
 struct GainCurves {
   double omega = 5;
-  std::int64_t most_backups = 40;  // runs that have not converged by then are cut
+  std::int64_t most_backups = 40;  // runs that have not converged by then are cut off
   std::vector<GainCurve> curves;
 };
 
 // Mellowmax backups with the weights `vanilla`, undamped and without the safeguard, for several
-// memories. These weights minimise the 2-norm, so the first gain is at most 1; the other is not.
+// memories. These weights minimise the 2-norm, so the gain in that norm is at most 1; the other
+// need not be.
 GainCurves ComputeGainCurves(std::uint64_t seed);
 
 // ---- The update matrix and its bounds ----
@@ -85,15 +87,15 @@ struct NormPoint {
 struct StabilityData {
   double damping = 1;
   int memory = 5;                 // of the runs
-  std::vector<NormPoint> random;  // windows of normal numbers; 1 to 6 rows, 1 to 4 columns
-  std::vector<NormPoint> runs;    // windows of the first 60 backups of accelerated value iteration
-  std::vector<NormPoint> worst;   // by ascending η, the largest that a window of one column has
+  std::vector<NormPoint> random;  // windows with normal entries; 1 to 6 rows, 1 to 4 columns
+  std::vector<NormPoint> runs;    // windows from the first 60 accelerated backups
+  std::vector<NormPoint> worst;   // by ascending η, the largest for a window of one column
 };
 
-// Runs with the weights `stable`, on three models: a forest, a maze, the figures' Garnet.
+// Runs with the weights `stable` on three models: a forest, a maze and the figures' Garnet.
 StabilityData ComputeStabilityData(std::uint64_t seed);
 
-// The eigenvalues of G̃ other than −β, which is at least n − m of the n, in the windows of a run.
+// The eigenvalues of G̃ along a run, other than −β, which accounts for at least n − m of the n.
 struct EigenvalueCloud {
   struct Value {
     std::int64_t backup = 0;  // of the window's newest residual

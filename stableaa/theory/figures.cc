@@ -30,13 +30,13 @@ struct Figure {
   Picture (*make)(std::uint64_t seed);
 };
 
-// ---- The language of scripts ----
+// ---- Writing scripts ----
 
-// The top of panels that have a title of their own below the picture's two lines, as a share of its
-// height.
+// The top of panels with a title of their own below the picture's two title lines, as a share of
+// its height.
 constexpr double kTop = 0.84;
 
-// A curve's or point cloud's looks; `colour` as of GnuplotColour.
+// The style of a curve or point cloud; `colour` as in GnuplotColour.
 std::string Line(std::size_t colour, int dash_type, double width = 2) {
   return fmt::format("linecolor rgb '{}' dashtype {} linewidth {}", GnuplotColour(colour),
                      dash_type, width);
@@ -46,7 +46,7 @@ std::string Marker(std::size_t colour, int type, double size) {
                      size);
 }
 
-// Numbers of the palette by name.
+// Palette indices by name.
 constexpr std::size_t kBlue = 0;
 constexpr std::size_t kVermilion = 1;
 constexpr std::size_t kGreen = 2;
@@ -55,7 +55,7 @@ constexpr std::size_t kOrange = 4;
 constexpr std::size_t kSky = 5;
 constexpr std::size_t kBlack = 6;
 
-// A block of data that `plot $name using 1:2` reads.
+// A data block that `plot $name using 1:2` reads.
 template <typename Items, typename Row>
 std::string DataBlock(std::string_view name, const Items& items, Row row) {
   std::string block = fmt::format("${} << EOD\n", name);
@@ -63,7 +63,7 @@ std::string DataBlock(std::string_view name, const Items& items, Row row) {
   return block + "EOD\n";
 }
 
-// The panel that the next plot fills, as shares of the picture from the lower left corner.
+// The panel for the next plot, as shares of the picture from the lower left corner.
 std::string PanelAt(double left, double right, double bottom, double top) {
   return fmt::format(
       "set lmargin at screen {}\nset rmargin at screen {}\nset bmargin at screen {}\n"
@@ -71,7 +71,7 @@ std::string PanelAt(double left, double right, double bottom, double top) {
       left, right, bottom, top);
 }
 
-// Panels that share one title; the second line says what the numbers come from.
+// Panels with a common title; the second line says where the numbers come from.
 std::string BeginPanels(std::string_view title, std::string_view source) {
   return fmt::format("set multiplot title \"{}\\n{}\" font title_font\n", title, source);
 }
@@ -144,7 +144,7 @@ Picture ResidualPicture(std::uint64_t seed) {
 
 // ---- The gain θ ----
 
-// One norm's panel, with all above 1 shaded.
+// One norm's panel, with everything above 1 shaded.
 std::string GainPlot(const GainCurves& data, int column) {
   constexpr std::array<std::size_t, 3> kColours = {kSky, kVermilion, kBlue};
   constexpr std::array<int, 3> kMarkers = {6, 5, 9};
@@ -248,7 +248,7 @@ Picture StabilityPicture(std::uint64_t seed) {
   return picture;
 }
 
-// The clouds of one η, and the circles that hold them.
+// The clouds for one η, and the circles that contain them.
 std::string EigenvaluePanel(const EigenvalueClouds& data, double eta) {
   constexpr std::array<std::size_t, 3> kColours = {kOrange, kBlue, kGreen};
   constexpr std::array<int, 3> kMarkers = {7, 2, 4};
@@ -363,7 +363,7 @@ Picture BoltzmannPicture(std::uint64_t /*seed*/) {
       "border linecolor rgb '#707070' linewidth 1\n"
       "set label '{:.3f}' at {}, 0 left offset 0.7, 0.6\n{}unset object\nunset label\n",
       PanelAt(0.57, 0.97, 0.25, 0.88), points.back().value, points.back().value, OperatorPlot(3));
-  // What the frame holds, drawn large in the free corner.
+  // The contents of the frame, enlarged in the free corner.
   picture.script += fmt::format(
       "{}set object 2 rectangle from graph 0, 0 to graph 1, 1 behind fillcolor rgb '#ffffff' "
       "fillstyle solid noborder\n"

@@ -8,8 +8,8 @@
 //   eigenvalues  the eigenvalues of G̃ along runs, within the circles of these bounds
 //   boltzmann    a map of one state with three fixed points, and mellowmax's with one
 //
-// Each is drawn as NAME.svg and NAME.png, by gnuplot, and its numbers stand in NAME.csv. The
-// numbers themselves are computed in figure_data.h.
+// gnuplot draws each as NAME.svg and NAME.png, and its numbers are written to NAME.csv. They are
+// computed in figure_data.h.
 #ifndef STABLEAA_THEORY_FIGURES_H_
 #define STABLEAA_THEORY_FIGURES_H_
 
@@ -21,13 +21,12 @@
 
 namespace stableaa {
 
-// Writes all figures into the directory, which is made if need be, and returns the files' paths.
-// Files of these names are replaced, each at once. Calls `watch`, if there is one, with each
-// figure's name before its numbers are computed; it may throw to stop. All together take a few
-// seconds.
+// Writes all figures into the directory, creating it if needed, and returns the files' paths.
+// Existing files are replaced atomically. Calls `watch`, if given, with each figure's name before
+// its numbers are computed; it may throw to stop. Takes a few seconds in total.
 //
-// WorkFailed, before anything is computed or made, if there is no gnuplot, or the directory is a
-// file or cannot be made or written to.
+// Throws WorkFailed, before computing or creating anything, if there is no gnuplot, or if the
+// directory is a file or cannot be created or written to.
 std::vector<std::filesystem::path> DrawTheoryFigures(
     const std::filesystem::path& directory, std::uint64_t seed,
     const std::function<void(std::string_view name)>& watch = {});

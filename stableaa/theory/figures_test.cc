@@ -73,7 +73,7 @@ TEST(TheoryFigureNumbers, NormBoundsAreTheFormulas) {
   EXPECT_DOUBLE_EQ(CorrectedNormBound(100, 1), 1 + (1 + std::sqrt(2.0)) / 200);
 }
 
-// ‖G̃‖₂ for columns of Δ and H one after another.
+// ‖G̃‖₂ for the concatenated columns of Δ and H.
 double UpdateNorm(std::span<const double> iterates, std::span<const double> residuals,
                   std::size_t columns, double damping, double eta) {
   const auto n = static_cast<Eigen::Index>(iterates.size() / columns);
@@ -87,7 +87,7 @@ double UpdateNorm(std::span<const double> iterates, std::span<const double> resi
 }
 
 TEST(TheoryFigureNumbers, UpdateNormIsThatOfTheMatrixWrittenOut) {
-  // Δ = e₁, H = e₂, β = 1, η = 2: G̃ = [[−1, 1/5], [0, −4/5]], and −1 beyond.
+  // Δ = e₁, H = e₂, β = 1, η = 2: G̃ = [[−1, 1/5], [0, −4/5]], and −1 elsewhere.
   const double squares = 1 + 0.04 + 0.64;
   const double norm = std::sqrt((squares + std::sqrt(squares * squares - 4 * 0.64)) / 2);
   EXPECT_NEAR(UpdateNorm(std::array{1.0, 0.0}, std::array{0.0, 1.0}, 1, 1, 2), norm, 1e-15);
@@ -96,21 +96,22 @@ TEST(TheoryFigureNumbers, UpdateNormIsThatOfTheMatrixWrittenOut) {
               norm, 1e-15);
   EXPECT_GT(norm, PrintedNormBound(2, 1));
 
-  // Numbers: G̃ = −β + (δ+βh)h/(h² + η(δ²+h²)).
+  // For scalars: G̃ = −β + (δ+βh)h/(h² + η(δ²+h²)).
   for (const double damping : {0.0, 0.3, 1.0}) {
     for (const double eta : {1e-3, 0.1, 3.0}) {
       const double expected =
           std::abs(-damping + (-2 + damping * 0.5) * 0.5 / (0.25 + eta * (4 + 0.25)));
       EXPECT_NEAR(UpdateNorm(std::array{-2.0}, std::array{0.5}, 1, damping, eta), expected,
                   1e-14 * (1 + expected));
-      // In more dimensions the rest is −β.
+      // In the other dimensions, G̃ is −β.
       EXPECT_NEAR(
           UpdateNorm(std::array{0.0, 0.0, -2.0}, std::array{0.0, 0.0, 0.5}, 1, damping, eta),
           std::max(expected, damping), 1e-14 * (1 + expected));
     }
   }
 
-  // Two orthogonal pairs of parallel columns: the larger of the two numbers, one ridge for both.
+  // Two orthogonal pairs of parallel columns: the larger of the two numbers, with one ridge for
+  // both.
   const double ridge = 0.1 * (1 + 9 + 0.04 + 0.25);
   const double first = std::abs(-1 + (1 - 0.2) * -0.2 / (0.04 + ridge));
   const double second = std::abs(-1 + (-3 + 0.5) * 0.5 / (0.25 + ridge));
@@ -137,7 +138,7 @@ TEST(FullTheoryFigureNumbers, ResidualsShowTheEtaRule) {
   ASSERT_EQ(runs.size(), 7U);
   const std::vector<double>& vi = runs.at({"vi", 0})->residuals;
   const std::vector<double>& span = runs.at({"span-vi", 0})->residuals;
-  // The first backup, of zeros, finds the largest reward of each state.
+  // The first backup, from zeros, finds the largest reward of each state.
   const Model model =
       GenerateModel({.kind = "garnet", .seed = 7, .states = 1000, .actions = 4, .branching = 5});
   double least = 1;
@@ -149,7 +150,7 @@ TEST(FullTheoryFigureNumbers, ResidualsShowTheEtaRule) {
   }
   EXPECT_DOUBLE_EQ(vi[0], most);
   EXPECT_DOUBLE_EQ(span[0], (most - least) / 2);
-  // Along the constant vector a backup contracts by γ exactly.
+  // Along the constant vector, a backup contracts by exactly γ.
   EXPECT_NEAR(vi.at(1500) / vi.at(1400), std::pow(0.99, 100), 1e-6);
   ASSERT_LT(span.size(), 50U);
   for (std::size_t i = 0; i < span.size(); ++i) EXPECT_LT(span[i], vi[i]);
@@ -209,7 +210,7 @@ TEST(FullTheoryFigureNumbers, EigenvaluesLieWithinTheCircleAndComeInConjugatePai
   const EigenvalueClouds data = ComputeEigenvalueClouds(7);
   ASSERT_EQ(data.clouds.size(), 6U);
   int complex_values = 0;
-  double largest = 0;  // share of the radius
+  double largest = 0;  // as a share of the radius
   for (const EigenvalueCloud& cloud : data.clouds) {
     const double radius = 1 + 0.5 / std::sqrt(cloud.eta);
     double imaginary = 0;
@@ -244,7 +245,7 @@ TEST(FullTheoryFigureNumbers, AllFollowTheSeed) {
 }
 
 TEST(FullTheoryFigureNumbers, EigenvaluesEndWithTheOneOfTheConstantVector) {
-  // On a model that mixes fast the window becomes H = −(1−γ)Δ with constant columns.
+  // On a model that mixes fast, the window tends to H = −(1−γ)Δ with constant columns.
   const EigenvalueCloud cloud = ComputeEigenvalueClouds(7).clouds.back();
   ASSERT_EQ(cloud.model, "Garnet");
   ASSERT_EQ(cloud.eta, 0.01);
@@ -346,7 +347,7 @@ class Table {
   std::string header_;
 };
 
-// Text or a number; numbers in tables are to be read back to the bit.
+// Text or a number; numbers must read back bit for bit.
 struct Cell {
   Cell(const std::string& given) : text(given) {}
   Cell(const char* given) : text(given) {}
@@ -430,7 +431,7 @@ TEST(FullTheoryFigures, TablesHaveTheNumbersOfTheSeedInPlaceOfTheFormerOnes) {
 
 // ---- What cannot be drawn ----
 
-// What DrawTheoryFigures says; it must not have begun with anything.
+// The error message of DrawTheoryFigures, which must not have started anything.
 std::string Refusal(const fs::path& directory) {
   return MessageOf(
       [&] {

@@ -10,13 +10,13 @@
 
 namespace stableaa {
 
-// The values of both actions where the state has the value v.
+// The values of both actions if the state has value v.
 std::array<double, 2> OneStateActionValues(double v);
 
-// What the backup makes of v.
+// The backup of v.
 double OneStateImage(const Backup& backup, double v);
 
-// The v = OneStateImage(v) between two values where their difference has different signs.
+// The v = OneStateImage(v) between two values at which the difference has opposite signs.
 double OneStateFixedPoint(const Backup& backup, double low, double high);
 
 }  // namespace stableaa

@@ -1,8 +1,8 @@
 // Mellowmax and Boltzmann softmax, as functions of action values and as backups of a model.
 //
-// The numbers compared are the library's (bellman/, mdp/), in double. Where they are differences of
-// nearly equal ones, long double takes over, and the library is tied to it by a comparison of its
-// own. Allowances are bounds on rounding for the few actions that instances have.
+// The numbers compared are the library's (bellman/, mdp/), in double. Differences of nearly equal
+// numbers use long double instead, and the library is compared with that separately. Allowances
+// bound the rounding for the few actions that instances have.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ long double Mean(const LongValues& values, const LongValues& probabilities) {
   return mean;
 }
 
-// "(1, 2.5)". Not by fmt::join, whose format makes GCC 12 warn of an overflow that is none.
+// "(1, 2.5)". Not fmt::join, for which GCC 12 falsely warns of an overflow.
 std::string List(const Values& values) {
   std::string list;
   for (const double value : values) {
@@ -84,8 +84,8 @@ std::string List(const Values& values) {
 
 // ---- Instances ----
 
-// A vector of size about `scale`: levels 0 and 1 only, where most extreme cases are, or anything,
-// with zeros and ties; far from 0 at times.
+// A vector of magnitude about `scale`: only levels 0 and 1, where most extreme cases are, or
+// anything, with zeros and ties; sometimes far from 0.
 Values ChooseVector(Choices& choices, std::size_t size, double scale) {
   const bool two_levels = choices.Chance(0.5);
   const bool far = choices.Chance(0.2);
@@ -105,7 +105,7 @@ Values ChooseVector(Choices& choices, std::size_t size, double scale) {
   return values;
 }
 
-// Another vector, `distance` away in the sup norm or nearer: moved as a whole, entry by entry up or
+// Another vector, at most `distance` away in the sup norm: shifted as a whole, entry by entry up or
 // down, in one entry, or at random.
 Values ChooseMoved(Choices& choices, const Values& values, double distance) {
   const int kind = choices.Integer(0, 3);
@@ -127,7 +127,7 @@ struct ValuePair {
   Values moved;
   long double distance = 0;  // in the sup norm
 
-  // The largest entry of either.
+  // The largest magnitude in either.
   long double magnitude() const { return std::max(LargestMagnitude(q), LargestMagnitude(moved)); }
 };
 
@@ -140,7 +140,7 @@ std::string Describe(const ValuePair& pair) {
   return fmt::format("omega {:.6g}, q = {}, q' = {}", pair.omega, List(pair.q), List(pair.moved));
 }
 
-// ω times the range of q and ω times the distance are between `least_step` and 100, mostly.
+// ω times the range of q and ω times the distance are mostly between `least_step` and 100.
 ValuePair ChoosePair(Choices& choices, double least_step) {
   const double omega = choices.LogUniform(1e-3, 1e3);
   const auto actions = static_cast<std::size_t>(choices.Integer(2, kMostActions));
@@ -168,7 +168,7 @@ MellowmaxModel ChooseMellowmaxModel(Choices& choices, std::string* description) 
   return chosen;
 }
 
-// ---- Mellowmax does not expand ----
+// ---- Mellowmax is a non-expansion ----
 
 Inequality CompareValues(const Backup& backup, const ValuePair& pair, long double constant) {
   const long double change =
@@ -251,7 +251,7 @@ void CompareLibrary(const Values& q, double omega, const ExactMellowmax& exact,
     sum += gradient[a];
     least = std::min<long double>(least, gradient[a]);
   }
-  // A probability has the roundings of a sum, a quotient and an exponential, and its share of those
+  // A probability has the rounding of a sum, a quotient and an exponential, plus its share of that
   // of the exponents z, at most ε E|z| ≤ ε log(actions) in total.
   const long double rounding = 10 * kDoubleEpsilon;
   KeepWorse(worst, {.left = error, .right = 0, .allowance = rounding});
@@ -299,8 +299,8 @@ std::array<Inequality, 4> CompareExpansion(const ValuePair& pair, const ExactMel
             .allowance = 20 * kLongEpsilon * (1 + scaled)}}};
 }
 
-// One of the four per instance: together, those that are attained easily would hide the others from
-// the search.
+// Tests one of the four per instance: taken together, those that are easily attained would hide the
+// others from the search.
 TrialOutcome TestDerivatives(Choices& choices, std::string* description) {
   const int which = choices.Integer(0, 3);
   const ValuePair pair = ChoosePair(choices, 1e-4);
@@ -329,7 +329,7 @@ TrialOutcome TwoEqualActions() {
 
 // ---- Boltzmann softmax expands ----
 
-// By how much it can, over vectors of range up to R: max(1, (L + 1/L)/2) with L = ωR.
+// Its Lipschitz constant over vectors of range up to R: max(1, (L + 1/L)/2) with L = ωR.
 long double BoltzmannConstant(const ValuePair& pair) {
   const long double scaled = pair.omega * std::max(Range(pair.q), Range(pair.moved));
   return scaled <= 1 ? 1 : (scaled + 1 / scaled) / 2;
@@ -341,8 +341,8 @@ TrialOutcome CompareBoltzmann(const ValuePair& pair) {
           .corrected = CompareValues(backup, pair, BoltzmannConstant(pair))};
 }
 
-// B(q + c) = B(q) + c, an equality that would hide all else: without a common part of the move,
-// whose extremes then are opposite.
+// Removes the common part of the move, so that its extremes are opposite: B(q + c) = B(q) + c is an
+// equality that would hide everything else.
 ValuePair WithoutShift(const ValuePair& pair) {
   const auto [down, up] = std::ranges::minmax(Difference(pair.q, pair.moved));
   Values moved = pair.moved;
@@ -356,7 +356,8 @@ TrialOutcome TestBoltzmann(Choices& choices, std::string* description) {
   return CompareBoltzmann(pair);
 }
 
-// The map keeps the distance of two of its fixed points, though γ makes the action values approach.
+// The map preserves the distance between two of its fixed points, although γ brings the action
+// values closer.
 TrialOutcome TwoFixedPoints() {
   constexpr Backup kBackup{BackupKind::kBoltzmann, 10};
   const auto values_at = [&](double low, double high) {
@@ -368,7 +369,8 @@ TrialOutcome TwoFixedPoints() {
 
 // ---- The root of the maximum-entropy policy ----
 
-// Σ exp(ρ(q_a − mm))(q_a − mm) over the same sum of sizes: in [−1, 1], with the root's sign.
+// Σ exp(ρ(q_a − mm))(q_a − mm), divided by the sum of the terms' magnitudes: in [−1, 1], with the
+// sign of the root equation.
 long double RootEquation(const Values& q, const ExactMellowmax& exact, long double rho) {
   long double sum = 0;
   long double sizes = 0;
@@ -389,8 +391,8 @@ TrialOutcome CompareRoot(const Values& q, double omega) {
   for (std::size_t a = 0; a < q.size(); ++a) {
     surplus += policy[a] * (q[a] - exact.max + exact.below);
   }
-  // The probabilities err by 10 ε in sum, and the root balances the equation's two sides to within
-  // the rounding of their logarithms, which are about as large as ρR and that of ωR.
+  // The probabilities are off by 10 ε in total, and the root balances the two sides of the equation
+  // to within the rounding of their logarithms, which are about as large as ρR and log(1 + ωR).
   const long double range = Range(q);
   const long double rounding =
       kDoubleEpsilon * range * (10 + 2 * std::log1p(omega * range) + 2 * rho * range);
@@ -431,7 +433,7 @@ TrialOutcome CompareBias(const MellowmaxModel& instance) {
   options.method = SolveMethod::kVi;
   options.backup = instance.backup();
   const Solution soft = Solve(instance.model, options);
-  // What is certain of the bias: the values less what their certificates leave open.
+  // What is certain about the bias: the values minus what their certificates leave open.
   const long double open = static_cast<long double>(best.error) + soft.error;
   const long double rounding = 4 * kDoubleEpsilon * bound;
   TrialOutcome outcome;

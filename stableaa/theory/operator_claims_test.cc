@@ -17,7 +17,7 @@ namespace stableaa::operator_claims_test {
 
 using LongValues = std::vector<long double>;
 
-// ---- The formulas again, as written ----
+// ---- The formulas once more, literally ----
 
 long double Mellowmax(const LongValues& q, long double omega) {
   long double sum = 0;
@@ -49,9 +49,10 @@ long double Distance(const LongValues& a, const LongValues& b) {
   return distance;
 }
 
-// ---- Instances, as described ----
+// ---- Instances, from their descriptions ----
 
-// The numbers after `name` in "omega 2, q = (1, 2), q' = (3, 4)", in parentheses or one.
+// The numbers after `name` in "omega 2, q = (1, 2), q' = (3, 4)": a list in parentheses or a single
+// one.
 LongValues Described(const std::string& description, std::string_view name) {
   LongValues numbers;
   std::size_t at = description.find(name);
@@ -72,8 +73,8 @@ struct Drawn {
   LongValues q;
   LongValues moved;
 
-  // Descriptions have 6 digits: enough where the vectors are far apart, compared to their entries
-  // and to 1/ω.
+  // Descriptions have 6 digits: enough if the vectors are far apart compared to their entries and
+  // to 1/ω.
   bool Telling() const {
     if (q.empty() || moved.size() != q.size()) return false;
     const LongValues origin(q.size(), 0);
@@ -118,14 +119,14 @@ TEST(OperatorClaims, WouldBeFoundViolatedWithATenthLess) {
   for (const std::string_view id :
        {"mellowmax-nonexpansive", "mellowmax-c2", "boltzmann-expansive", "mellowmax-bias"}) {
     Claim claim = FindClaim(id);
-    claim.fixed = {};  // found, not known
+    claim.fixed = {};  // so that the search must find one itself
     EXPECT_GT(TestClaim(claim, {.trials = 200}).corrected.worst, 0.95) << id;
     const ClaimResult less = TestClaim(claim, {.trials = 200, .bound_factor = 0.9});
     EXPECT_EQ(less.corrected.verdict, Verdict::kViolated) << id;
   }
 }
 
-// The trials of mellowmax-c2 that look at its inequality `which`, which is their first choice.
+// The trials of mellowmax-c2 for its inequality `which`, which is their first choice.
 template <int which>
 TrialOutcome TryDerivative(Choices& choices, std::string* description) {
   const TrialOutcome outcome = FindClaim("mellowmax-c2").trial(choices, description);
@@ -135,7 +136,7 @@ TrialOutcome TryDerivative(Choices& choices, std::string* description) {
 TEST(OperatorClaims, EachInequalityOfTheDerivativesWouldBeFoundViolated) {
   Claim claim = FindClaim("mellowmax-c2");
   claim.fixed = {};
-  // The last is reached to .77 of its bound.
+  // The last is attained up to .77 of its bound.
   const std::pair<Trial, double> inequalities[] = {{TryDerivative<0>, 0.9},
                                                    {TryDerivative<1>, 0.9},
                                                    {TryDerivative<2>, 0.9},
@@ -156,7 +157,7 @@ TEST(OperatorClaims, HaveInstancesThatDoNotDependOnTheirDescription) {
       std::string description;
       const TrialOutcome first = claim.trial(choices, &description);
       EXPECT_FALSE(description.empty());
-      Choices again(choices.Taken(), nullptr);  // no further number may be asked for
+      Choices again(choices.Taken(), nullptr);  // no further number may be requested
       const TrialOutcome second = claim.trial(again, nullptr);
       for (const auto form : {&TrialOutcome::printed, &TrialOutcome::corrected}) {
         ASSERT_EQ((first.*form).has_value(), (second.*form).has_value());
@@ -192,7 +193,7 @@ TEST(MellowmaxNonexpansive, IsAnEqualityForAConstantShift) {
   EXPECT_DOUBLE_EQ(static_cast<double>(shift.printed->right), 0.5);
 }
 
-// Finite differences of finite differences know nothing of softmax.
+// Finite differences of finite differences, which involve no softmax.
 TEST(MellowmaxC2, HasTheSecondDerivativeOfItsFixedInstance) {
   constexpr long double kOmega = 10;
   constexpr long double kStep = 1e-4L;

@@ -12,10 +12,10 @@ namespace stableaa {
 namespace {
 
 constexpr long double kRoundingUnit = std::numeric_limits<long double>::epsilon();
-// Beyond this the inverses of the printed formulas mean nothing in long double.
+// Beyond this, the inverses in the printed formulas are meaningless in long double.
 constexpr long double kWorstSecantCondition = 1e5L;
 
-// The window as columns oldest first: those before the newest follow from the differences.
+// The window as columns, oldest first: those before the newest follow from the differences.
 LongMatrix Columns(const LongVector& newest, const LongMatrix& differences) {
   const Eigen::Index m = differences.cols();
   LongMatrix columns(newest.size(), m + 1);

@@ -18,7 +18,7 @@ using Index = Eigen::Index;
 
 const Claim& Proposition1() { return QuasiNewtonClaims().front(); }
 
-// The instance of a trial again: a window, and then the damping.
+// A trial's instance, rebuilt: a window, then the damping.
 struct Instance {
   ResidualWindow window;
   long double damping = 0;
@@ -48,7 +48,7 @@ LongVector MixedStep(const Instance& instance) {
   const LongMatrix e = OldestFirst(instance.window.residual, instance.window.residuals);
   const LongMatrix x = OldestFirst(instance.window.x, instance.window.iterates);
   const Index columns = e.cols();
-  // In units in which the system is balanced.
+  // In units that balance the system.
   const long double unit = e.norm();
   LongMatrix system = LongMatrix::Zero(columns + 1, columns + 1);
   system.topLeftCorner(columns, columns) = e.transpose() * e / (unit * unit);
@@ -109,7 +109,7 @@ TEST(Proposition1, MixingAndTheQuasiNewtonMatrixAgreeInOtherHands) {
   }
 }
 
-// The allowance is no place to hide: a slip in the formula is far larger, on nearly all windows.
+// The allowance cannot hide a mistake: a slip in the formula is far larger on nearly all windows.
 TEST(Proposition1, AWrongSignWouldBeSeen) {
   RandomStream stream(3, "test/prop1");
   int spoken = 0;

@@ -19,7 +19,7 @@ LongMatrix ChooseMatrix(Choices& choices, Index rows, Index columns) {
   return matrix;
 }
 
-// H = (A − I)Δ, A of norm below 1: residual differences as an affine contraction makes them.
+// H = (A − I)Δ with ‖A‖ < 1: residual differences as produced by an affine contraction.
 LongMatrix Couple(Choices& choices, const LongMatrix& iterates) {
   const Index n = iterates.rows();
   LongMatrix map = ChooseMatrix(choices, n, n);
@@ -70,7 +70,7 @@ ResidualWindow ChooseWindow(Choices& choices, std::string* description) {
   window.iterates = ChooseMatrix(choices, n, m);
   window.residuals =
       choices.Chance(0.3) ? Couple(choices, window.iterates) : ChooseMatrix(choices, n, m);
-  if (m > 1 && choices.Chance(0.2)) {  // almost in line
+  if (m > 1 && choices.Chance(0.2)) {  // nearly collinear
     const double spread = choices.LogUniform(1e-4, 1);
     for (int j = 1; j < m; ++j) {
       window.residuals.col(j) = window.residuals.col(0) + spread * window.residuals.col(j);

@@ -1,4 +1,4 @@
-// Windows of Anderson mixing by themselves, the subject of Propositions 1 and 2 and Theorem 3.
+// Single windows of Anderson mixing, the subject of Propositions 1 and 2 and Theorem 3.
 #ifndef STABLEAA_THEORY_RESIDUAL_WINDOW_H_
 #define STABLEAA_THEORY_RESIDUAL_WINDOW_H_
 
@@ -10,7 +10,7 @@
 
 namespace stableaa {
 
-// Differences newest first, n×m, and the newest iterate with its residual.
+// Differences, newest first, n×m, and the newest iterate with its residual.
 struct ResidualWindow {
   LongMatrix iterates;   // Δ
   LongMatrix residuals;  // H
@@ -26,11 +26,12 @@ struct ResidualWindow {
   }
 };
 
-// argmin ‖e − Hτ‖² + λ‖τ‖², by a QR factorisation of H over √λ·I. With λ = 0, H of full rank.
+// argmin ‖e − Hτ‖² + λ‖τ‖², by a QR factorisation of H stacked on √λ·I. With λ = 0, H must have
+// full rank.
 LongVector SolveTau(const ResidualWindow& window, long double ridge);
 
-// A random window with m ≤ n: entries of many sizes, or columns that lie almost in line, or Δ and H
-// coupled as by an affine contraction. Or a window of a real run, of any m.
+// A random window with m ≤ n: entries of many magnitudes, nearly collinear columns, or Δ and H
+// coupled as by an affine contraction. Or a window of a real run, with any m.
 ResidualWindow ChooseWindow(Choices& choices, std::string* description);
 
 }  // namespace stableaa

@@ -41,7 +41,7 @@ std::vector<Drawn> DrawWindows(int count, std::uint64_t seed) {
   return all;
 }
 
-// σ_min/σ_max of the columns scaled to length 1: how far they are from lying in line.
+// σ_min/σ_max of the normalised columns: how far they are from collinear.
 long double Spread(const LongMatrix& columns) {
   const LongVector singular = SingularValues(columns.colwise().normalized());
   return singular[singular.size() - 1] / singular[0];
@@ -66,7 +66,8 @@ TEST(SolveTau, SolvesTheNormalEquations) {
       const LongVector expected = normal.inverse() * (h.transpose() * window.residual);
       const LongVector tau = SolveTau(window, window.Ridge(eta));
       ASSERT_EQ(tau.size(), window.memory());
-      // The size of the right side over that of the matrix: expected may be small by cancellation.
+      // The magnitude of the right side over that of the matrix: `expected` may be small by
+      // cancellation.
       const long double size = expected.norm() + window.residual.norm() / SpectralNorm(h);
       EXPECT_LE((tau - expected).norm(), 1e-11L * size) << drawn.description << ", eta " << eta;
     }
@@ -149,7 +150,7 @@ TEST(ChooseWindow, ThoseOfRunsAreWindowsOfTheRunAtTheStepNamed) {
   for (const Drawn& drawn : DrawWindows(500, 7)) {
     if (drawn.is_random()) continue;
     ++seen;
-    // The first number decided that it be a run.
+    // The first number chose a run.
     const std::vector<double> rest(drawn.numbers.begin() + 1, drawn.numbers.end());
     Choices copy(rest, &none);
     std::string of_run;
@@ -188,7 +189,7 @@ TEST(ChooseWindow, ReachesTheExtremes) {
         Spread(window.residuals) < 1e-2L) {
       ++in_line;
     }
-    // H = (A − I)Δ with a small A: H near −Δ, which matrices drawn apart are not.
+    // H = (A − I)Δ with a small A: H is near −Δ, unlike for independent matrices.
     if (window.size() > 5 &&
         SpectralNorm(window.residuals + window.iterates) < .5L * SpectralNorm(window.iterates) &&
         SpectralNorm(window.residuals) < 2 * SpectralNorm(window.iterates)) {

@@ -1,5 +1,5 @@
-// Theorem 3, Proposition 2 and "the regularisation vanishes": what Section 3.1 says of the stable
-// regularisation, τ = argmin ‖e − Hτ‖² + λ‖τ‖² with λ = η(‖Δ‖²_F + ‖H‖²_F).
+// Theorem 3, Proposition 2 and "the regularisation vanishes": what Section 3.1 says about the
+// stable regularisation, τ = argmin ‖e − Hτ‖² + λ‖τ‖² with λ = η(‖Δ‖²_F + ‖H‖²_F).
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ constexpr long double kEpsilon = std::numeric_limits<long double>::epsilon();
 struct RegularisedWindow {
   ResidualWindow window;
   double eta = 1;
-  double damping = 1;  // of Theorem 3 only
+  double damping = 1;  // for Theorem 3 only
 };
 
 RegularisedWindow ChooseRegularised(Choices& choices, std::string* description) {
@@ -71,7 +71,7 @@ constexpr FixedInstance kTheorem3aInstances[] = {
        return CheckTheorem3a(OneColumn(-1e4L * Unit(1, 0), Unit(1, 0), Unit(1, 0), 1e-8, 0));
      }}};
 
-// Where H is too close to singular, there is no G to compare with.
+// If H is too close to singular, there is no G to compare with.
 constexpr long double kWorstCondition = 1e6L;
 
 TrialOutcome CheckTheorem3b(const RegularisedWindow& of) {
@@ -127,14 +127,14 @@ constexpr FixedInstance kProposition2FirstInstances[] = {
            OneColumn(1e-3L * Unit(1, 0), -1e-4L * Unit(1, 0), Unit(1, 0), 1, 1));
      }}};
 
-// The condition number of A, α = A(1, τ).
+// The condition number of A, where α = A(1, τ).
 long double ConditionOfA(Eigen::Index m) {
   LongMatrix a(m + 1, m + 1);
   for (Eigen::Index j = 0; j <= m; ++j) {
     LongVector tau = LongVector::Zero(m);
     if (j > 0) tau[j - 1] = 1;
     a.col(j) = AlphaOf(tau);
-    if (j > 0) a(m, j) -= 1;  // AlphaOf has the leading 1 in it
+    if (j > 0) a(m, j) -= 1;  // AlphaOf includes the leading 1
   }
   return ConditionNumber(a);
 }
@@ -159,7 +159,7 @@ TrialOutcome TryProposition2Second(Choices& choices, std::string* description) {
 
 // ---- The ridge ----
 
-// "Vanished" means at most this share of what it was at the beginning of the run.
+// "Vanished" means at most this fraction of its value at the start of the run.
 constexpr long double kVanished = 0.01L;
 constexpr AcceleratedRunOptions kRidgeRun = {
     .weights = {.rule = WeightRule::kStable}, .steps = 120, .reduction = 1e-6L};
@@ -180,7 +180,7 @@ TrialOutcome CheckRidge(const AcceleratedRun& run) {
     const long double relative = eta * (1 + run.Iterates(k).squaredNorm() / size);  // λ/‖H‖²
     if (!first) first = relative;
     last = relative;
-    // H is a difference of residuals, and those of iterates and images.
+    // H is a difference of residuals, which are differences of iterates and images.
     const long double allowance =
         10 * kEpsilon * relative * (1 + run.steps[k].x.norm() / std::sqrt(size));
     KeepWorse(outcome.corrected, {eta * (1 + 1 / (low * low)), relative, allowance});

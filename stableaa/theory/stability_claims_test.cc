@@ -24,7 +24,7 @@ double Double(long double value) { return static_cast<double>(value); }
 
 // ---- The matrices of the paper, in full ----
 
-// The instance of a trial again: a window, then η, then the damping.
+// A trial's instance, rebuilt: a window, then η, then the damping.
 struct Instance {
   ResidualWindow window;
   long double eta = 0;
@@ -70,7 +70,7 @@ LongVector Eigenvalues(const LongMatrix& matrix) {  // of MᵀM, ascending
 
 long double TwoNorm(const LongMatrix& matrix) { return std::sqrt(Eigenvalues(matrix).maxCoeff()); }
 
-// The condition number of H; infinity with more columns than rows.
+// The condition number of H; infinite if it has more columns than rows.
 long double Condition(const LongMatrix& matrix) {
   if (matrix.cols() > matrix.rows()) return std::numeric_limits<long double>::infinity();
   const LongVector singular = SingularValues(matrix);
@@ -163,7 +163,7 @@ TEST(Theorem3b, ComparesFullMatricesAndTheirPlainInverses) {
     const long double quotient = TwoNorm(regularised.inverse() * of.Update(0));
     EXPECT_NEAR(Double(outcome.printed->left / quotient), 1, 1e-8);
     EXPECT_EQ(outcome.printed->right, 1);
-    // What DESIGN.md says: never below 1 with fewer differences than entries.
+    // As DESIGN.md says: never below 1 with fewer differences than entries.
     if (of.window.memory() < of.window.size()) {
       EXPECT_GE(quotient, 1 - 1e-9L);
     }
@@ -190,7 +190,7 @@ TEST(Proposition2, TheMatrixAIsBelowTwoAndItsEntriesAreThoseCounted) {
     const LongMatrix a = MatrixA(m);
     EXPECT_LT(TwoNorm(a), 2);
     EXPECT_EQ(a.squaredNorm(), 2 * static_cast<long double>(m) + 1);
-    // A mean of squares of singular values is no more than the largest.
+    // The mean of the squared singular values is at most the largest.
     EXPECT_GE(a.squaredNorm() / static_cast<long double>(m + 1), 1.5L - 1e-9L);
     EXPECT_LE(a.squaredNorm() / static_cast<long double>(m + 1), TwoNorm(a) * TwoNorm(a));
   }
@@ -248,7 +248,7 @@ TEST(Proposition2, TheCounterexampleToTheFirstHasTheKnownNumbers) {
 
 // ---- The ridge ----
 
-// As the claim runs them: until the residual has fallen by 1e6, 120 steps at most.
+// As in the claim: until the residual has fallen by 1e6, for at most 120 steps.
 AcceleratedRun RepeatRun(const Choices& choices) {
   RandomStream none(1, "test/unused");
   Choices copy(choices.Taken(), &none);
@@ -309,7 +309,7 @@ TEST(Ridge, ComparesItsShareAtTheEndsOfTheRunAndWithItsLimits) {
 TEST(Ridge, AlongASlowModeItStaysWhereItIs) {
   const auto outcome = FindClaim("ridge-vanishes").fixed[0].evaluate();
   ASSERT_TRUE(outcome.printed && outcome.corrected);
-  // h = −.1δ: .1(1 + 100), the upper limit, in the first step and in the last.
+  // h = −.1δ: .1(1 + 100), the upper limit, in both the first and the last step.
   EXPECT_NEAR(Double(outcome.printed->left), 10.1, 1e-6);
   EXPECT_NEAR(Double(outcome.printed->right), .101, 1e-9);
   EXPECT_NEAR(Double(outcome.corrected->right), 10.1, 1e-6);
@@ -335,7 +335,7 @@ TEST(FullStabilityClaims, ATightBoundTimesNineTenthsIsFoundViolated) {
   int tight = 0;
   for (const Claim& claim : StabilityClaims()) {
     Claim bare = claim;
-    bare.fixed = {};  // found, not known
+    bare.fixed = {};  // so that the search must find one itself
     const ClaimResult result = TestClaim(bare, {.trials = 300, .seed = 31});
     if (!(result.corrected.worst > .95)) continue;
     ++tight;

@@ -14,7 +14,7 @@
 namespace stableaa {
 namespace {
 
-// Instances per hill climb. Every second one starts from one of the worst instances drawn, the
+// Instances per hill climb. Every second climb starts from one of the worst instances drawn, the
 // others from new ones.
 constexpr std::int64_t kClimbLength = 400;
 constexpr std::size_t kMostStarts = 100;
@@ -23,13 +23,13 @@ constexpr int kMaxAttempts = 1000;
 
 using Form = std::optional<Inequality> TrialOutcome::*;
 
-// An instance, as the choices that make it.
+// An instance, represented by its choices.
 struct Candidate {
   double ratio = -1;
   std::vector<double> numbers;
 };
 
-// The worst instance of a form, and the worst few to climb from.
+// The worst instance for a form, and the worst few as starting points for climbs.
 class Worst {
  public:
   void Add(double ratio, const Choices& choices) {
@@ -78,7 +78,7 @@ class ClaimTrials {
   }
 
  private:
-  // An instance on a form, with the bound multiplied.
+  // The ratio of an instance for a form, with the bound scaled.
   double RatioOf(const TrialOutcome& outcome, Form form) const {
     if (!(outcome.*form)) return -1;
     Inequality inequality = *(outcome.*form);
@@ -96,7 +96,7 @@ class ClaimTrials {
     result_.fixed.push_back(outcome);
   }
 
-  // One instance that the claim says something about: the few others do not count.
+  // Draws one instance to which the claim applies; the few others do not count.
   void Draw() {
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
       Choices choices(&instances_);
@@ -121,7 +121,7 @@ class ClaimTrials {
     }
   }
 
-  // From a candidate without numbers the first step is to a newly drawn instance.
+  // From a candidate without numbers, the first step goes to a newly drawn instance.
   void Climb(Form form, Worst& worst, Candidate here, std::int64_t budget) {
     for (std::int64_t i = 0; i < budget; ++i) {
       Choices choices(Neighbour(here.numbers, moves_), &moves_);
@@ -163,8 +163,8 @@ class ClaimTrials {
   const Claim& claim_;
   const TrialOptions& options_;
   const std::int64_t search_;
-  RandomStream instances_;  // of the instances drawn
-  RandomStream moves_;      // of the search
+  RandomStream instances_;  // for the instances drawn
+  RandomStream moves_;      // for the search
   Worst printed_, corrected_;
   std::pair<double, std::string_view> fixed_printed_ = {-1, ""}, fixed_corrected_ = {-1, ""};
   std::int64_t done_ = 0;

@@ -2,12 +2,12 @@
 //
 //   const ClaimResult result = TestClaim(FindClaim("thm1"), {.trials = 1000, .seed = 1});
 //
-// The search is a hill climb on Inequality::Ratio() with restarts, from the worst instances drawn
-// and from new ones in turn: it goes to neighbours (choices.h) that are no better, half of the time
-// for the printed form and half for the corrected one. So "holds" means that someone has tried to
-// break it.
+// The search is a hill climb on Inequality::Ratio(), restarted alternately from the worst instances
+// drawn and from new ones. It moves to neighbours (choices.h) whose ratio is at least as large,
+// half of the time for the printed form and half for the corrected one. So "holds" means that the
+// search tried to break it.
 //
-// Equal claim, trials and seed give equal results on one machine.
+// On one machine, equal claim, trials and seed give equal results.
 #ifndef STABLEAA_THEORY_TRIALS_H_
 #define STABLEAA_THEORY_TRIALS_H_
 
@@ -26,15 +26,15 @@ namespace stableaa {
 inline constexpr std::int64_t kMostTrials = 1'000'000'000'000;
 
 struct TrialOptions {
-  // Random instances, 1 to 10^12; the fixed ones and those of the search come on top.
+  // Random instances, 1 to 10^12; the fixed ones and those of the search are extra.
   std::int64_t trials = 1000;
   std::uint64_t seed = 1;
 
-  // Multiplies the right sides. Below 1 it asks whether the search would notice a bound that is too
-  // small; for tests.
+  // Multiplies the right sides. A factor below 1 tests whether the search would notice a bound that
+  // is too small.
   double bound_factor = 1;
 
-  // Called after every instance, with all that are to come as a total; may throw to stop.
+  // Called after every instance, with the total number of instances to test; may throw to stop.
   std::function<void(std::int64_t done, std::int64_t total)> watch = {};
 
   // Throws BadInput for trials out of range.
@@ -46,19 +46,19 @@ enum class Verdict { kHolds, kViolated, kNone };
 // "holds", "violated", "none".
 std::string_view Name(Verdict verdict);
 
-// What became of one form of a claim.
+// The result for one form of a claim.
 struct FormResult {
-  Verdict verdict = Verdict::kNone;                         // none: there is no such form
-  double worst = std::numeric_limits<double>::quiet_NaN();  // the largest Ratio(); NaN for none
-  std::string instance;                                     // the one that it belongs to
+  Verdict verdict = Verdict::kNone;                         // none: the claim has no such form
+  double worst = std::numeric_limits<double>::quiet_NaN();  // the largest Ratio(); NaN if none
+  std::string instance;                                     // the instance that attains it
 };
 
 struct ClaimResult {
   const Claim* claim = nullptr;
   FormResult printed;
-  FormResult corrected;  // the printed form's where that is true
+  FormResult corrected;  // the printed form's if that is true
   std::int64_t trials = 0;
-  std::int64_t searched = 0;  // by the search; with the few instances that a form is silent on
+  std::int64_t searched = 0;  // by the search, including instances to which a form does not apply
   std::vector<TrialOutcome> fixed;  // of claim->fixed
   double seconds = 0;
 };

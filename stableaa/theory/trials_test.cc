@@ -64,7 +64,7 @@ TEST(Inequality, KeepWorseKeepsTheLargerRatio) {
 
 // ---- Trials of claims whose truth is known ----
 
-// x² + y² ≤ 2 on the unit square: true, attained in the corner.
+// x² + y² ≤ 2 on the unit square: true, attained at the corner.
 TrialOutcome TrySquare(Choices& choices, std::string* description) {
   const double x = choices.Uniform();
   const double y = choices.Uniform();
@@ -96,7 +96,7 @@ TEST(ClaimTrials, ABoundTimesNineTenthsIsFoundViolated) {
   EXPECT_GT(result.printed.worst, 1);
 }
 
-// Above 1 only within .003 of one point in five dimensions: a share of 1e-12 of all instances.
+// Above 1 only within .003 of one point in five dimensions: for 1e-12 of all instances.
 TrialOutcome TryNeedle(Choices& choices, std::string*) {
   double squares = 0;
   for (const double at : {0.2, 0.9, 0.5, 0.7, 0.1}) squares += std::pow(choices.Uniform() - at, 2);

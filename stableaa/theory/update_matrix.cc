@@ -18,7 +18,7 @@ LongMatrix UpdateCorrection(const ResidualWindow& window, long double damping, l
   const LongMatrix basis = Basis(window);
   const LongMatrix h = basis.transpose() * window.residuals;
   const LongMatrix directions = basis.transpose() * window.iterates + damping * h;
-  // (HᵀH + λI)⁻¹Hᵀ by the singular values σ of H: σ/(σ² + λ).
+  // (HᵀH + λI)⁻¹Hᵀ from the singular values σ of H: σ/(σ² + λ).
   const ThinSvd svd = DecomposeSingular(h);
   LongVector filter = svd.singular;
   for (long double& sigma : filter) sigma = sigma > 0 ? sigma / (sigma * sigma + ridge) : 0;

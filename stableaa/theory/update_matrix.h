@@ -9,22 +9,22 @@
 
 namespace stableaa {
 
-// G̃ + βI on the span of the columns of Δ and H, in an orthonormal basis of at most 2m vectors. What
-// is orthogonal to it is multiplied by −β, and so is something in it whenever there is more: Hᵀ has
-// only half as many rows as the basis has vectors. So norms of G̃, G and their quotient are those
-// found here.
+// G̃ + βI on the span of the columns of Δ and H, in an orthonormal basis of at most 2m vectors. G̃
+// multiplies the orthogonal complement by −β and, whenever there is a complement, some vector in
+// the span too: Hᵀ has only half as many rows as the basis has vectors. So the norms of G̃, G and
+// their quotient can be computed here.
 LongMatrix UpdateCorrection(const ResidualWindow& window, long double damping, long double ridge);
 
-// G̃ of that.
+// G̃, given the correction.
 LongMatrix WithPlainStep(const LongMatrix& correction, long double damping);
 
 // ‖G̃‖₂.
 long double UpdateNorm(const ResidualWindow& window, long double damping, long double eta);
 
 double PrintedNormBound(double eta, double damping);  // |2/η − β|: false for large η
-double RootNormBound(double eta, double damping);  // β + 1/(2√η): the better one for small η
+double RootNormBound(double eta, double damping);     // β + 1/(2√η): better for small η
 double InverseNormBound(double eta, double damping);  // β + (β + √(1+β²))/(2η): for large η
-double CorrectedNormBound(double eta, double damping);  // the smaller of these two
+double CorrectedNormBound(double eta, double damping);  // the smaller of the last two
 
 }  // namespace stableaa
 

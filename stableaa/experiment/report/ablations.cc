@@ -1,4 +1,4 @@
-// Final scores over the values of one key.
+// Final scores as a function of one key's value.
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ struct AblationLine {
   auto Tie() const { return std::tie(preset, key, others); }
 };
 
-// Every key of numbers, with the variants that differ in nothing else in this environment.
+// Each numeric key, with the variants that differ in nothing else in this environment.
 std::vector<AblationLine> AblationLines(const EnvironmentResults& results) {
   std::vector<AblationLine> lines;
   for (const VariantRuns& runs : results.variants) {
@@ -48,7 +48,7 @@ std::string OthersText(const AblationLine& line) {
   return others.Label();
 }
 
-// One preset and key in one environment; a line for each choice of the other keys.
+// One preset and key in one environment, with a line for each choice of the other keys.
 ReportFigure AblationFigure(const Report& report, const EnvironmentResults& results,
                             const std::vector<const AblationLine*>& lines) {
   const std::string &preset = lines.front()->preset, &key = lines.front()->key;

@@ -9,7 +9,7 @@
 
 namespace stableaa::ablations_test {
 
-// One run of stable-reg with these values that ends with the return.
+// One run of stable-reg with these values and this final return.
 MadeRun StableReg(double final, const std::vector<std::string>& settings, std::uint64_t seed = 1) {
   return {.preset = "stable-reg", .seed = seed, .returns = {final}, .settings = settings};
 }

@@ -1,4 +1,4 @@
-// What a report is made of, apart from how it looks: page.h makes a page of it.
+// The content of a report, apart from its looks; page.h turns it into a page.
 #ifndef STABLEAA_EXPERIMENT_REPORT_CONTENT_H_
 #define STABLEAA_EXPERIMENT_REPORT_CONTENT_H_
 
@@ -9,7 +9,7 @@
 
 namespace stableaa {
 
-// The first column names the row; cells are text as it is shown.
+// The first column names the row; cells hold the text as shown.
 struct ReportTable {
   std::string caption;
   std::vector<std::string> columns;
@@ -17,17 +17,17 @@ struct ReportTable {
   bool folded = false;  // shown on request
 };
 
-// A drawing by gnuplot; `name` is that of its files.
+// A gnuplot drawing; its files are called `name`.
 struct ReportFigure {
   std::string name;
-  std::string caption;  // what the figure shows, so that it can be understood by itself
+  std::string caption;  // makes the figure understandable on its own
   GnuplotPicture picture;
 };
 
 // A picture or text from elsewhere.
 struct ReportAttachment {
   std::string caption;
-  std::string media_type;  // "image/png", ...; "text/plain" is shown as it stands
+  std::string media_type;  // "image/png", ...; "text/plain" is shown verbatim
   std::string content;
 };
 
@@ -40,7 +40,7 @@ struct ReportSection {
   std::vector<ReportAttachment> attachments = {};
 };
 
-// A table for programs: tables/NAME.csv.
+// A machine-readable table: tables/NAME.csv.
 struct ReportCsv {
   std::string name;
   std::string text;
@@ -48,7 +48,7 @@ struct ReportCsv {
 
 struct ReportContent {
   std::string title;
-  std::vector<std::string> summary;  // a sentence each
+  std::vector<std::string> summary;  // one sentence each
   std::vector<ReportSection> sections;
   std::vector<ReportCsv> csv_files;
 };

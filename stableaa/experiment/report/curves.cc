@@ -1,4 +1,4 @@
-// Learning curves: of each environment, and of all together.
+// Learning curves, per environment and over all environments.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 namespace stableaa {
 namespace {
 
-constexpr std::size_t kMostBands = 7;  // more would hide each other, and colours repeat
+constexpr std::size_t kMostBands = 7;  // more would hide each other, and colours would repeat
 
 struct EstimatedCurve {
   std::size_t variant = 0;
@@ -42,10 +42,10 @@ std::optional<Interval> DeviationBand(const Estimate& estimate) {
   return Interval{estimate.mean - estimate.deviation, estimate.mean + estimate.deviation};
 }
 
-// The variants that one figure shows, in their order: all or, where these are too many, the presets
-// that have one variant each and all variants of another.
+// The variants in one figure, in order: all of them or, if there are too many, the presets with a
+// single variant plus all variants of one other preset.
 struct CurveGroup {
-  std::string preset = {};  // that other; empty: all
+  std::string preset = {};  // that other preset; empty: all variants are shown
   std::string caption = {};
   std::vector<std::size_t> variants = {};
 
@@ -56,7 +56,7 @@ struct CurveGroup {
   }
 };
 
-// `curves` are those of one environment, or of all together.
+// `curves` belong to one environment, or to all environments together.
 std::vector<CurveGroup> CurveGroups(const Report& report,
                                     const std::vector<EstimatedCurve>& curves) {
   std::map<std::string, std::vector<std::size_t>> by_preset;
@@ -82,7 +82,7 @@ std::vector<CurveGroup> CurveGroups(const Report& report,
   return all.HasBands() || groups.size() < 2 ? std::vector{all} : groups;
 }
 
-// Bands would hide each other; curves.csv has them.
+// With too many lines, bands would hide each other; curves.csv has them.
 void SayIfBandsAreMissing(const std::vector<CurveGroup>& groups, ReportSection& section) {
   const std::string sentence = fmt::format(
       "Figures of more than {} variants have no bands, which would hide each other; curves.csv has "
@@ -94,7 +94,7 @@ void SayIfBandsAreMissing(const std::vector<CurveGroup>& groups, ReportSection& 
   }
 }
 
-// A variant has one colour in all figures, as long as there are enough colours.
+// A variant keeps its colour in all figures while there are enough colours.
 std::vector<FigureLine> CurveLines(const Report& report, const std::vector<EstimatedCurve>& curves,
                                    const CurveGroup& group, const std::vector<double>& x,
                                    bool iqm) {
@@ -121,7 +121,7 @@ void AddCurveFigures(const Report& report, const EnvironmentResults& results,
   std::vector<double> x;
   for (const std::int64_t step : results.steps) x.push_back(static_cast<double>(step) / unit.size);
   for (const bool iqm : {false, true}) {
-    // One run has nothing but its curve.
+    // With a single run, only its curve can be shown.
     if (iqm && !HaveIntervals(results)) continue;
     const std::string what =
         !HaveIntervals(results) ? "return of evaluations"

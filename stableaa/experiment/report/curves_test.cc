@@ -22,7 +22,7 @@ const std::vector<MadeRun> kRuns = {{.preset = "dqn", .seed = 1, .returns = {1, 
 TEST(ReportCurves, NumbersAreThoseOfEveryEvaluation) {
   MadeReport report(kRuns);
   AddCurves(*report);
-  // √2, √8; of two runs the interval is their range.
+  // √2, √8; with two runs, the interval is their range.
   EXPECT_EQ(report.Csv("curves"),
             "env,variant,step,runs,mean,std,iqm,low,high,carried\n"
             "minatar/breakout,dqn,10,2,2,1.4142135623730951,2,1,3,0\n"
@@ -60,7 +60,7 @@ TEST(ReportCurves, OfSingleRunsThereIsOnlyTheCurve) {
 }
 
 TEST(ReportCurves, EnvironmentsTogetherAreNormalisedOverSharesOfTheSteps) {
-  // Smallest and largest evaluation: 0 and 10, 100 and 200.
+  // Smallest and largest evaluations: 0 and 10, 100 and 200.
   MadeReport report(std::vector<MadeRun>{
       {.env = "minatar/breakout", .preset = "dqn", .returns = {0, 10}},
       {.env = "minatar/breakout", .preset = "raa", .returns = {5, 5}},
@@ -104,7 +104,7 @@ TEST(ReportCurves, OfManyVariantsOfOnePresetThereAreNoBands) {
   EXPECT_EQ(CountOf(seven.Figure("curve-iqm-minatar-breakout").picture.script, "filledcurves"), 7U);
 }
 
-// As the paper's Figure 2 does.
+// Like the paper's Figure 2.
 TEST(FullReport, DrawsCurvesOfManyVariantsByPreset) {
   const FolderOfRuns folder;
   const auto write = [&](const std::string& preset, const std::string& setting) {

@@ -9,14 +9,14 @@
 namespace stableaa {
 namespace {
 
-// Small, so that letters stay readable where a phone shrinks the picture.
+// Small, so that text stays readable when a phone shrinks the picture.
 constexpr int kWidth = 520;
 constexpr int kHeight = 360;
 constexpr int kLegendLine = 19;
-constexpr std::size_t kLongestStem = 60;  // a file's name has up to three
-constexpr std::size_t kFewPoints = 3;     // that a line alone would hide
+constexpr std::size_t kLongestStem = 60;  // up to three of these make up a file name
+constexpr std::size_t kFewPoints = 3;     // up to this many are marked, or a line would hide them
 
-// From gnuplot's dash types: solid, then those that differ most.
+// gnuplot's dash types: solid first, then the most distinct ones.
 int DashType(std::size_t style) {
   constexpr int kDashes[] = {1, 2, 4, 5, 3};
   return kDashes[(style / kGnuplotColours + style) % 5];
@@ -46,7 +46,7 @@ std::string Blocks(const std::vector<FigureLine>& lines, const std::string& pref
   return blocks;
 }
 
-// All intervals first, so that no band hides a line.
+// Draws all intervals first, so that no band hides a line.
 std::vector<std::string> Plots(const std::vector<FigureLine>& lines, const std::string& prefix,
                                LineFigure::Looks looks) {
   std::vector<std::string> plots;
@@ -80,7 +80,7 @@ std::string PlotCommand(const std::vector<std::string>& plots) {
   return command.empty() ? "plot NaN\n" : command + "\n";
 }
 
-// From zero unless something is below.
+// Starts at zero unless a value is negative.
 std::string YRange(const std::vector<FigureLine>& lines) {
   for (const FigureLine& line : lines) {
     for (const FigurePoint& point : line.points) {
@@ -90,7 +90,7 @@ std::string YRange(const std::vector<FigureLine>& lines) {
   return "set yrange [0:*]\n";
 }
 
-// Labels that are too long for two beside each other get a line each.
+// Labels too long to fit in two columns get a line each.
 int LegendColumns(const std::vector<FigureLine>& lines) {
   std::size_t longest = 0;
   for (const FigureLine& line : lines) longest = std::max(longest, line.label.size());
@@ -127,7 +127,7 @@ ReportFigure Draw(const IntervalFigure& figure) {
     const Interval interval = row.interval.value_or(Interval{row.value, row.value});
     data += fmt::format("{} {} {} {} 0x{}\n", count - i, row.value, interval.low, interval.high,
                         GnuplotColour(row.style).substr(1));
-    // Above its interval: a margin at the left has no room for long names.
+    // Above its interval: a left margin has no room for long names.
     labels += fmt::format("set label {} {} at graph 0.01, first {}.42 left front\n", i + 1,
                           GnuplotQuoted(row.label), count - i);
   }
@@ -153,8 +153,8 @@ ReportFigure Draw(const IntervalFigure& figure) {
 }
 
 ReportFigure Draw(const PanelFigure& figure) {
-  // Terminals differ in how wide they take letters to be: the panel's title stands above it and the
-  // legend beside it, where all of them have room.
+  // Terminals disagree about the width of letters, so the panel's title goes above it and the
+  // legend beside it, where there is always room.
   constexpr double kLeft = 0.11, kRight = 0.79;
   constexpr int kPanelHeight = 240, kTitle = 40, kPanelTitle = 26, kTics = 42, kBelow = 20;
   const auto count = static_cast<int>(figure.panels.size());

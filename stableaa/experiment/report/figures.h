@@ -1,4 +1,4 @@
-// The figures of a report: each as a script for gnuplot, with a caption that says what it shows.
+// The figures of a report, each a gnuplot script with a caption that explains it.
 #ifndef STABLEAA_EXPERIMENT_REPORT_FIGURES_H_
 #define STABLEAA_EXPERIMENT_REPORT_FIGURES_H_
 
@@ -13,7 +13,7 @@
 
 namespace stableaa {
 
-// A line of a figure: points with intervals, in one variant's or environment's colour.
+// A line in a figure: points with intervals, in the colour of one variant or environment.
 struct FigurePoint {
   double x = 0;
   double y = 0;
@@ -30,7 +30,7 @@ struct LineFigure {
   std::vector<FigureLine> lines;
   enum class Looks { kBands, kBars } looks = Looks::kBands;
   bool logarithmic_x = false;
-  std::string extra = {};  // commands of gnuplot, before the plot
+  std::string extra = {};  // gnuplot commands to run before the plot
 };
 ReportFigure Draw(const LineFigure& figure);
 
@@ -44,7 +44,7 @@ struct IntervalFigure {
     std::size_t style = 0;
   };
   std::vector<Row> rows;
-  std::optional<double> reference = {};  // a line at it; all values are in [0, 1] then
+  std::optional<double> reference = {};  // draws a line there; all values are then in [0, 1]
 };
 ReportFigure Draw(const IntervalFigure& figure);
 
@@ -60,14 +60,14 @@ struct PanelFigure {
 };
 ReportFigure Draw(const PanelFigure& figure);
 
-// Steps in units that make short numbers: {1000, "thousand steps"}.
+// A unit that keeps step counts short: {1000, "thousand steps"}.
 struct StepUnit {
   double size = 1;
   std::string label;
 };
 StepUnit UnitOf(std::int64_t last_step);
 
-// Letters, digits, - and _ of the text, for names of files: "minatar/breakout" →
+// The letters, digits, - and _ of the text, for file names: "minatar/breakout" →
 // "minatar-breakout".
 std::string FileStem(std::string_view text);
 

@@ -65,7 +65,7 @@ TEST(ReportFigures, LongLegendsMakeThePictureHigher) {
   EXPECT_TRUE(Holds(Draw(figure).picture.script, "horizontal maxcols 1 "));
 }
 
-// All three kinds, by gnuplot: texts are those given, whatever is in them.
+// gnuplot draws all three kinds and shows text as given, whatever it contains.
 TEST(FullReportFigures, CanBeDrawn) {
   const std::string hostile = "a'`b`\"$x_1^2 <η>";
   const std::string shown = "a'`b`\"$x_1^2 &lt;η>";

@@ -1,4 +1,4 @@
-// Mixing weights and the gain over time.
+// Mixing weights and gain over time.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 namespace stableaa {
 namespace {
 
-// The mean over the runs that have a value there.
+// The mean over the runs that have a value at that step.
 std::vector<FigurePoint> MeanOver(const VariantRuns& runs, const std::string& column,
                                   std::int64_t last, double unit) {
   std::map<std::int64_t, std::vector<double>> values;
@@ -69,7 +69,7 @@ std::string MixingCsv(const Report& report) {
   return csv;
 }
 
-// None if metrics.csv has no weights or gains.
+// Nothing if metrics.csv has no weights or gains.
 std::optional<ReportFigure> MixingFigure(const EnvironmentResults& results,
                                          const VariantRuns& runs) {
   const StepUnit unit = UnitOf(results.steps.back());

@@ -11,7 +11,7 @@ namespace stableaa::mixing_test {
 const std::string kHeader = "step,gain,gain_held_out,tau_norm,alpha_1,alpha_2\n";
 const std::vector<std::string> kTwoTargets = {"agent.targets=2"};
 
-// Two runs, of which the second goes beyond the step compared, 20.
+// Two runs; the second goes beyond the compared step, 20.
 std::vector<MadeRun> Runs() {
   return {{.preset = "stable-aa",
            .seed = 1,
@@ -31,7 +31,7 @@ TEST(ReportMixing, WeightsAndGainsAreMeansOverTheRunsThatHaveThem) {
   AddMixing(*report);
   ASSERT_EQ(report.FigureNames(), std::vector<std::string>{"mixing-minatar-breakout-stable-aa"});
   const std::string& script = report.Section("mixing").figures[0].picture.script;
-  // The older network's weight is there from step 20 on.
+  // The older network has a weight from step 20 on.
   EXPECT_TRUE(Holds(script, "$panel0_0 << EOD\n20 0.375 0.375 0.375\nEOD\n")) << script;
   EXPECT_TRUE(Holds(script, "$panel0_1 << EOD\n10 1 1 1\n20 0.625 0.625 0.625\nEOD\n")) << script;
   EXPECT_TRUE(Holds(script, "$panel1_0 << EOD\n10 0.75 0.75 0.75\n20 0.5 0.5 0.5\nEOD\n"))

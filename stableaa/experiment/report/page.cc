@@ -12,8 +12,8 @@
 namespace stableaa {
 namespace {
 
-// Figures are drawn on white. In the dark they are inverted, which turns hues round too; turning
-// them back leaves colours as they were.
+// Figures are drawn on white. Dark mode inverts them, which also rotates the hues; rotating them
+// back preserves the colours.
 constexpr std::string_view kStyleSheet = R"css(
 :root { --text: #1c1e21; --soft: #5a6068; --ground: #ffffff; --raised: #f5f6f8; --line: #d9dce1; --link: #0b57a4; }
 @media (prefers-color-scheme: dark) {
@@ -62,7 +62,7 @@ std::string FigureHtml(const ReportFigure& figure, const std::string& svg) {
                      HtmlText(figure.caption), files);
 }
 
-// Whether to line the column up at the right.
+// Whether to right-align the column.
 bool HasNumbers(const ReportTable& table, std::size_t column) {
   return std::ranges::all_of(table.rows, [column](const std::vector<std::string>& row) {
     constexpr std::string_view kFirstOfNumbers = "0123456789-[";
@@ -74,7 +74,7 @@ bool HasNumbers(const ReportTable& table, std::size_t column) {
 
 std::string TableHtml(const ReportTable& table) {
   std::vector<std::string_view> looks;
-  // Outside of what scrolls, or a phone shows the beginning of a caption only.
+  // Outside the scrolling part, or a phone would show only the beginning of the caption.
   const std::string caption = HtmlText(table.caption);
   std::string html =
       fmt::format("<figure class=\"table\">{}<div class=\"wide\" tabindex=\"0\"><table><thead><tr>",

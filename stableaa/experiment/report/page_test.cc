@@ -12,7 +12,7 @@ namespace stableaa::page_test {
 TEST(Page, EncodesWhatItShows) {
   EXPECT_EQ(HtmlText("a<b>&\"c\"\x01\xffη"), "a&lt;b&gt;&amp;&quot;c&quot;\\u0001?η");
   EXPECT_EQ(HtmlText("\x7f"), "\\u007F");
-  // CSI as one character, and what turns the direction of the rest.
+  // CSI as one character, and a character that reverses the text direction.
   EXPECT_EQ(HtmlText("\xc2\x9b\xe2\x80\xae\n\t"), "\\u009B\\u202E\\n\\t");
   EXPECT_EQ(HtmlLines("a\tb\r\n<\x1b\xe2\x80\xae\n\nc\rd"), "a\tb\n&lt;\\u001B\\u202E\n\nc\\rd");
   EXPECT_EQ(Base64(""), "");
@@ -69,7 +69,7 @@ TEST(Page, HasSectionsWithTheirFigures) {
       << page;
 }
 
-// Those whose cells are all numbers, the first column apart.
+// Columns, other than the first, whose cells are all numbers.
 TEST(Page, ColumnsOfNumbersLineUpAtTheRight) {
   const std::string page = ReportPage(Content(), kSvg);
   EXPECT_TRUE(Holds(page,

@@ -1,5 +1,4 @@
-// What the sections of a report have in common: the report as it grows, and how numbers are
-// written.
+// What the sections of a report share: the report under construction, and how numbers are written.
 #ifndef STABLEAA_EXPERIMENT_REPORT_PARTS_H_
 #define STABLEAA_EXPERIMENT_REPORT_PARTS_H_
 
@@ -28,7 +27,7 @@ inline constexpr Score kFinal = {"final", &ComparedRun::final};
 inline constexpr Score kBest = {"best", &ComparedRun::best};
 inline constexpr Score kArea = {"area", &ComparedRun::area};
 
-// The report as it grows.
+// The report under construction.
 struct Report {
   std::span<const RunRecord> records;
   const Comparison& comparison;
@@ -41,7 +40,7 @@ struct Report {
   }
 };
 
-// Each adds its section and CSV files, if there is something to show.
+// Each adds its section and CSV files if it has anything to show.
 void AddSummary(Report& report, const std::vector<FailedRun>& failed);  // summary.cc
 void AddCurves(Report& report);                                         // curves.cc
 void AddScores(Report& report);                                         // scores.cc
@@ -67,11 +66,11 @@ std::string ShownEstimate(const Estimate& estimate);
 std::string ShownMean(const Estimate& estimate);
 // "All 3 environments", or "The 2 environments that have all variants".
 std::string SharedText(const Report& report);
-// How the scores of all environments together are normalised.
+// How scores are normalised across environments.
 std::string ScaleText(const Report& report);
 // True if every variant has more than one run in every shared environment.
 bool SharedHaveIntervals(const Report& report);
-// "with 95 % stratified bootstrap intervals", or that there are too few runs for them.
+// "with 95 % stratified bootstrap intervals", or that there are too few runs for any.
 std::string SharedIntervalText(const Report& report);
 // "3 runs each"
 std::string RunsText(const EnvironmentResults& results);
@@ -80,7 +79,7 @@ std::string CarriedText(const EnvironmentResults& results);
 std::string SharedCarriedText(const Report& report);
 // The same for all environments, as a sentence of its own.
 std::string AllCarriedText(const Report& report);
-// True if a variant has more than one run.
+// True if some variant has more than one run.
 bool HaveIntervals(const EnvironmentResults& results);
 
 // ---- CSV ----
@@ -88,7 +87,7 @@ bool HaveIntervals(const EnvironmentResults& results);
 // One line of a CSV file.
 class CsvLine {
  public:
-  // Control characters, line ends among them, are escaped as in JSON.
+  // Escapes control characters, including newlines, as JSON does.
   CsvLine& Text(std::string_view text) {
     return Add(TextCell(Shorten(text, std::string_view::npos)));
   }

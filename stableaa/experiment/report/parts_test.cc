@@ -96,7 +96,7 @@ TEST(ReportWords, ScalesAreNamed) {
   EXPECT_EQ(scale({"atari/breakout", "minatar/freeway"}), "Atari " + human + ", others " + range);
 }
 
-// A run that ended in step 20 of 40, since an evaluation was enough.
+// A run that ended at step 20 of 40 because an evaluation was good enough.
 TEST(ReportWords, RunsCarriedForwardAreCounted) {
   const std::vector<std::string> planned = {"train.steps=40"};
   std::vector<RunRecord> records = {

@@ -45,14 +45,14 @@ fs::path AbsolutePath(const fs::path& path) {
   return NormalPath(error ? path : absolute);
 }
 
-// One path for a place that has several names, such as links.
+// One path for a place with several names, such as links.
 fs::path RealPath(const fs::path& path) {
   std::error_code error;
   const fs::path absolute = AbsolutePath(path), real = fs::weakly_canonical(absolute, error);
   return NormalPath(error ? absolute : real);
 }
 
-// What a report needs of a sweep's suite.toml; empty if that cannot be read.
+// What a report takes from a sweep's suite.toml; empty if the file cannot be read.
 struct SuiteNotes {
   std::string title;
   std::optional<double> eval_return;
@@ -79,31 +79,32 @@ SuiteNotes ReadSuiteNotes(const fs::path& sweep) {
   return notes;
 }
 
-// A folder that runs were found in.
+// A folder in which runs were found.
 struct SweepFolder {
-  fs::path shown;             // as it was named
-  bool is_asked_for = false;  // all of its runs
+  fs::path shown;             // as the user named it
+  bool is_asked_for = false;  // with all of its runs
 };
 
-// Where the runs that were found are, by RealPath.
+// The places of the runs found, by RealPath.
 struct RunPlaces {
-  std::map<fs::path, std::size_t> records;  // and their numbers
+  std::map<fs::path, std::size_t> records;  // their indices
   std::set<fs::path> failed;
 };
 
 void ApplyNote(const NotedRun& note, const std::optional<double>& stop_return, RunRecord& record) {
   if (stop_return) record.stop_return = stop_return;
   if (note.steps_wanted) record.suite_steps = *note.steps_wanted;
-  // Done by what its suite says now, which may be more steps than it was run with.
+  // Complete by the suite's current steps, which may exceed those it was run with.
   if (note.status == "done") record.ended_early = record.step < record.planned_steps();
 }
 
-// What a sweep notes about its runs: those that ended early are told so, those that failed and have
-// not been completed since are listed. Of a sweep whose runs were named one by one, those alone.
+// Applies what a sweep notes about its runs: marks those that ended early, and lists those that
+// failed and have not been completed since. If the runs of a sweep were named one by one, only
+// those are considered.
 void ApplyNotes(const fs::path& folder, const SweepFolder& sweep, RunPlaces& places, Found& found) {
   const std::optional<double> stop_return = ReadSuiteNotes(folder).eval_return;
   for (const auto& [name, note] : ReadSweepJson(folder / "sweep.json").runs) {
-    if (name != fs::path(name).filename()) continue;  // a name as no sweep gives it
+    if (name != fs::path(name).filename()) continue;  // no sweep gives such a name
     const fs::path place = RealPath(folder / name);
     const auto read = places.records.find(place);
     RunRecord* const record =
@@ -117,10 +118,10 @@ void ApplyNotes(const fs::path& folder, const SweepFolder& sweep, RunPlaces& pla
   }
 }
 
-// The runs in what was named. `SWEEP/*` names logs and files too: what holds no run is passed over,
-// unless nothing does.
+// The runs in the named places. `SWEEP/*` also names logs and files: anything without a run is
+// skipped, unless nothing holds one.
 std::vector<std::pair<fs::path, fs::path>> FindAllRuns(const std::vector<fs::path>& directories) {
-  std::vector<std::pair<fs::path, fs::path>> found;  // the run, and what it was found in
+  std::vector<std::pair<fs::path, fs::path>> found;  // the run, and where it was found
   std::optional<Error> first_refusal;
   for (const fs::path& directory : directories) {
     try {
@@ -144,7 +145,7 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   };
   for (const auto& [path, directory] : FindAllRuns(directories)) {
     const fs::path place = RealPath(path);
-    // For a link to a run: the sweep that the link is in, and the one that the run is in.
+    // For a link to a run: both the sweep that holds the link and the one that holds the run.
     add_sweep(RealPath(AbsolutePath(path).parent_path()), NormalPath(path).parent_path(),
               path != directory);
     add_sweep(place.parent_path(), place.parent_path(), false);
@@ -167,8 +168,8 @@ Found ReadAll(const std::vector<fs::path>& directories) {
   return found;
 }
 
-// Keeps the runs that are asked for, and their failures; also those of runs that could not be read,
-// as nobody knows what they were.
+// Keeps the requested runs and their failures, and the failures of unreadable runs, since nobody
+// knows what those were.
 void KeepAskedFor(const std::vector<RunFilter>& filters, Found& found) {
   if (filters.empty()) return;
   std::set<fs::path> before;
@@ -224,7 +225,8 @@ std::vector<ReportAttachment> ReadAttachments(const ReportOptions& options) {
 
 // ---- Writing ----
 
-// The page of a former report, empty if there is none. BadInput for what is no place for a report.
+// The page of a previous report, or empty if there is none. BadInput if `out` is no place for a
+// report.
 std::string FormerPage(const fs::path& out) {
   std::error_code error;
   const auto refuse = [&out](std::string_view what) {
@@ -244,7 +246,7 @@ std::string FormerPage(const fs::path& out) {
   if (!fs::is_directory(out, error)) refuse("a file");
   if (fs::is_empty(out, error)) return {};
   const fs::path page = out / "index.html";
-  // A report that was killed before its page was written has these two alone.
+  // A report killed before its page was written has only these two.
   if (!fs::exists(page, error)) {
     for (const fs::directory_entry& entry : fs::directory_iterator(out, error)) {
       const std::string name = entry.path().filename().string();
@@ -259,7 +261,7 @@ std::string FormerPage(const fs::path& out) {
   return text;
 }
 
-// Held while the report is written, so that two reports do not mix.
+// Held while the report is written, so that two reports cannot mix.
 Descriptor Lock(const fs::path& out) {
   Descriptor lock = OpenDirectory(out);
   if (!TryLock(lock)) {
@@ -277,8 +279,8 @@ Drawing DrawingOf(const ReportFigure& figure) {
           .pdf = GnuplotPdf(figure.picture)};
 }
 
-// The rest of the report is worth having without a figure that gnuplot cannot draw, such as one of
-// numbers near the largest there are. The page says what is missing.
+// The rest of the report is worth having without a figure that gnuplot cannot draw, such as one
+// with numbers near the largest double. The page says what is missing.
 void LeaveOutFigure(const ReportFigure& figure, const Error& error, ReportSection& section,
                     std::vector<MissingFigure>& missing) {
   missing.push_back({figure.name, Shorten(error.what(), kLongestMessage)});
@@ -286,7 +288,7 @@ void LeaveOutFigure(const ReportFigure& figure, const Error& error, ReportSectio
                                            figure.name, missing.back().why));
 }
 
-// The SVG of each, by name. Those that cannot be drawn are taken out of the content.
+// The SVG of each figure, by name. Figures that cannot be drawn are removed from the content.
 std::map<std::string, std::string> DrawFigures(ReportContent& content, const fs::path& folder,
                                                const ReportProgress& progress,
                                                std::vector<MissingFigure>& missing) {
@@ -300,7 +302,7 @@ std::map<std::string, std::string> DrawFigures(ReportContent& content, const fs:
       try {
         drawing = DrawingOf(figure);
       } catch (const Error& error) {
-        if (InterruptRequested()) throw;  // the former report is worth more than half of this one
+        if (InterruptRequested()) throw;  // the previous report is worth more than half of this one
         LeaveOutFigure(figure, error, section, missing);
         return true;
       }
@@ -314,7 +316,7 @@ std::map<std::string, std::string> DrawFigures(ReportContent& content, const fs:
   return drawn;
 }
 
-// Figures and tables that a page links to, as "figures/NAME".
+// The figures and tables that a page links to, as "figures/NAME".
 std::set<std::string> LinkedFiles(std::string_view page) {
   std::set<std::string> files;
   for (const std::string_view folder : {"figures/", "tables/"}) {
@@ -328,7 +330,7 @@ std::set<std::string> LinkedFiles(std::string_view page) {
   return files;
 }
 
-// Files of a former report that this one does not have would look as if they belonged to it.
+// Files of a previous report that this one lacks would appear to belong to it.
 void RemoveFormer(const fs::path& out, const std::string& former_page, const std::string& page) {
   const std::set<std::string> kept = LinkedFiles(page);
   for (const std::string& file : LinkedFiles(former_page)) {

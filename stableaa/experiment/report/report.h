@@ -1,11 +1,11 @@
-// The report of any number of runs: one HTML page, its figures as SVG, PNG and PDF, its numbers as
+// A report on any number of runs: one HTML page, its figures as SVG, PNG and PDF, its numbers as
 // CSV.
 //
 //   OUT/index.html            the page; needs no other file
 //   OUT/figures/NAME.svg, .png, .pdf
 //   OUT/tables/NAME.csv
 //
-// Files are replaced one by one, each as a whole, the page last. Nothing else in OUT is touched.
+// Files are replaced one at a time, each atomically, the page last. Nothing else in OUT is touched.
 #ifndef STABLEAA_EXPERIMENT_REPORT_REPORT_H_
 #define STABLEAA_EXPERIMENT_REPORT_REPORT_H_
 
@@ -23,9 +23,9 @@
 namespace stableaa {
 
 struct ReportOptions {
-  std::vector<std::filesystem::path> directories;  // of runs, of sweeps, or folders of them
+  std::vector<std::filesystem::path> directories;  // runs, sweeps, or folders of them
   std::filesystem::path out = "report";
-  std::string title = {};            // empty: the sweep's, else the number of runs
+  std::string title = {};            // empty: the sweep's title, else the number of runs
   std::vector<RunFilter> only = {};  // empty: all runs
   ComparisonOptions comparison = {};
 
@@ -38,7 +38,7 @@ struct ReportOptions {
   std::vector<Attachment> attachments = {};
 };
 
-// Called while figures are drawn, which takes most of the time: done, total.
+// Called while figures are drawn, which takes most of the time, with the number done and the total.
 using ReportProgress = std::function<void(std::size_t, std::size_t)>;
 
 // A figure that gnuplot could not draw.
@@ -56,10 +56,10 @@ struct ReportSummary {
   std::vector<MissingFigure> missing = {};
 };
 
-// BadInput if a named directory holds no run, or a broken one; a broken run below it is listed as
-// failed. BadInput, too, if no run is left, if OUT holds anything but a report, and if there is no
-// gnuplot. A figure that gnuplot cannot draw does not end the report: the page and the summary say
-// that it is missing.
+// Throws BadInput if a named directory holds no run or a broken one, if no run is left, if OUT
+// holds anything but a report, and if gnuplot is missing. A broken run below a named directory is
+// listed as failed. A figure that gnuplot cannot draw does not end the report: the page and the
+// summary say that it is missing.
 ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& progress = {});
 
 }  // namespace stableaa

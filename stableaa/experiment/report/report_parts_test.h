@@ -1,4 +1,4 @@
-// For tests of a report's sections: a report of runs without files, and without gnuplot.
+// For tests of a report's sections: builds a report without run files and without gnuplot.
 #ifndef STABLEAA_EXPERIMENT_REPORT_REPORT_PARTS_TEST_H_
 #define STABLEAA_EXPERIMENT_REPORT_REPORT_PARTS_TEST_H_
 

@@ -1,4 +1,4 @@
-// Which runs a report finds, keeps, leaves out and refuses.
+// Which runs a report finds, keeps, skips and rejects.
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST(FullReport, ShowsOnlyWhatItIsAskedFor) {
   EXPECT_FALSE(fs::exists(folder / "other"));
 }
 
-// In the current directory while it lives.
+// Changes the current directory for its lifetime.
 class InDirectory {
  public:
   explicit InDirectory(const fs::path& directory) : former_(fs::current_path()) {
@@ -62,7 +62,7 @@ TEST(FullReport, FindsTheSweepOfARunByWhateverNameTheRunHas) {
   const fs::path run = folder / "runs" / "breakout-dqn-1";
   fs::create_directories(folder / "links");
   fs::create_directory_symlink(run, folder / "links" / "a");
-  // A run that was moved to another disk.
+  // A run moved to another disk.
   WriteSweepWithReturn(folder / "moved");
   fs::rename(folder / "moved" / "breakout-dqn-1", folder / "elsewhere");
   fs::create_directory_symlink(folder / "elsewhere", folder / "moved" / "breakout-dqn-1");
@@ -78,7 +78,7 @@ TEST(FullReport, FindsTheSweepOfARunByWhateverNameTheRunHas) {
   }
 }
 
-// As a sweep leaves them whose suite's stop.steps were 3000 and are 5000 now.
+// The runs of a sweep whose suite had stop.steps = 3000 and now has 5000.
 TEST(FullReport, ComparesAnExtendedSweepUpToItsNewEnd) {
   const FolderOfRuns folder;
   WriteRun(folder / "runs" / "early", "minatar/breakout", "dqn", 1, {1, 9}, {"train.steps=3000"});
@@ -97,7 +97,7 @@ TEST(FullReport, ComparesAnExtendedSweepUpToItsNewEnd) {
   EXPECT_EQ(results.variants.at(0).CarriedAt(5000), 2U);
 }
 
-// As other programs write them.
+// As other programs may write them.
 TEST(FullReport, SaysWhichRunsHaveEvaluationsThatAreNoNumbers) {
   const FolderOfRuns folder;
   WriteRun(folder / "runs" / "good", "minatar/breakout", "dqn", 1, {1, 2});
@@ -131,7 +131,7 @@ TEST(FullReport, ListsBrokenRunsOfAFolderAndRefusesOneThatIsNamed) {
   EXPECT_FALSE(fs::exists(folder / "second"));
 }
 
-// As `report SWEEP/*` names them.
+// As the shell expands `report SWEEP/*`.
 TEST(FullReport, PassesOverWhatHoldsNoRun) {
   const FolderOfRuns folder;
   WriteRun(folder / "good", "minatar/breakout", "dqn", 1, {1});

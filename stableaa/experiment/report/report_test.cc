@@ -1,4 +1,4 @@
-// Whole reports, drawn and written. The sections have tests of their own beside them.
+// Whole reports, drawn and written. The tests of each section are beside its source.
 
 #include "stableaa/experiment/report/report.h"
 
@@ -33,7 +33,7 @@ void WriteSweep(const fs::path& directory) {
   }
 }
 
-// Each figure once on the page and in three files, none besides.
+// Each figure appears once on the page and in three files, and there are no other files.
 std::set<std::string> FigureFiles(const std::string& page) {
   const std::string start = "<figure id=\"figure-";
   std::set<std::string> files;
@@ -51,14 +51,14 @@ void ExpectSelfContained(const std::string& page) {
   EXPECT_EQ(CountOf(page, "src=\""), CountOf(page, "src=\"data:"));
 }
 
-// By hand, from WriteSweep. Final is the evaluation in step 4000 alone.
+// Computed by hand from WriteSweep. The final score is the evaluation at step 4000 alone.
 void ExpectNumbers(const fs::path& tables) {
   const std::string scores = FileContent(tables / "scores.csv");
   EXPECT_NE(scores.find("minatar/breakout,dueling-dqn,final,2,4.5,0.70710678118654757,4.5,4,5,"),
             std::string::npos)
       << scores;
   const std::string improvement = FileContent(tables / "improvement.csv");
-  // 4 and 8 against 4 and 5: a tie and a loss, two wins.
+  // 4 and 8 against 4 and 5: one tie, one loss, two wins.
   EXPECT_NE(improvement.find("minatar/freeway,\"stable-aa, η = 0.1\",dueling-dqn,0.625,"),
             std::string::npos)
       << improvement;
@@ -131,7 +131,7 @@ TEST(FullReport, RemovesWhatAFormerOneHadBesides) {
   EXPECT_EQ(NamesIn(folder / "report" / "tables"), NamesIn(folder / "new" / "tables"));
 }
 
-// Foreign or damaged metrics: what can be shown is shown.
+// With foreign or damaged metrics, whatever can be shown is shown.
 TEST(FullReport, GoesWithoutFiguresThatCannotBeDrawn) {
   const FolderOfRuns folder;
   WriteRun(folder / "huge", "minatar/breakout", "dqn", 1, {1.7e308, -1.7e308});
@@ -161,7 +161,7 @@ TEST(FullReport, GroupsAMixedFolderByEnvironmentFirst) {
       WriteReport({.directories = {folder / "runs"}, .out = folder / "report"});
   EXPECT_TRUE(summary.missing.empty()) << summary.missing.front().why;
   const fs::path figures = folder / "report" / "figures";
-  // Ten variants are too many for one figure; the two of CartPole are not.
+  // Ten variants are too many for one figure; CartPole's two are not.
   const std::set<std::string> names = NamesIn(figures);
   EXPECT_TRUE(names.contains("curve-iqm-classic-cartpole.svg"));
   EXPECT_FALSE(names.contains("curve-iqm-classic-cartpole-dueling-mellowmax.svg"));
@@ -205,7 +205,7 @@ TEST(FullReport, CallsVariantsAsItIsTold) {
   EXPECT_NE(svg.find("it's `DQN` \\ $x"), std::string::npos) << svg;
 }
 
-// Names are text from files: nothing of them is run, and no control character comes out.
+// Names are text from files: no part of them is executed, and no control character gets out.
 TEST(FullReport, ShowsHostileNamesAsText) {
   const FolderOfRuns folder;
   const std::string mark = (folder / "mark").string();

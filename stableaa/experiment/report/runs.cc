@@ -1,4 +1,4 @@
-// What the runs cost, what was run, and how the numbers are made.
+// The cost of the runs, what was run, and how the numbers are computed.
 
 #include <fmt/format.h>
 
@@ -24,11 +24,11 @@ std::string DescriptionOf(const RunRecord& record, const std::string& key) {
 }
 
 struct Cost {
-  double steps_per_second = 0;  // NaN if it is not known
+  double steps_per_second = 0;  // NaN if unknown
   double memory = 0;
 };
 
-// Over the whole run, evaluations included.
+// Over the whole run, including evaluations.
 Cost CostOf(const RunRecord& record) {
   const double seconds = record.metrics.Last("wall_seconds");
   return {seconds > 0 ? record.metrics.Last("step") / seconds : std::nan(""),
@@ -150,7 +150,7 @@ std::map<const RunRecord*, std::string> LabelsOfRuns(const Report& report) {
   return labels;
 }
 
-// The runs that are carried forward, and since which step.
+// The runs that are carried forward, each with the step from which it is.
 std::map<const RunRecord*, std::int64_t> CarriedRuns(const Report& report) {
   std::map<const RunRecord*, std::int64_t> carried;
   for (const EnvironmentResults& results : report.comparison.environments) {

@@ -29,7 +29,7 @@ TEST(ReportCost, IsTheMeanOverRuns) {
       {.preset = "raa", .returns = {1}, .metrics = header + "10,1,\n"},
       {.preset = "stable-aa", .returns = {1}}});
   AddCost(*report);
-  // 5 and 25 steps a second: 15; 10 for raa; nothing is known of stable-aa.
+  // 5 and 25 steps per second average 15; 10 for raa; nothing is known about stable-aa.
   EXPECT_EQ(report.Csv("cost"),
             "env,variant,runs,steps_per_second,hours_per_million_steps,memory_bytes,parameters\n"
             "minatar/breakout,dqn,2,15,18.518518518518519,4000000,77\n"

@@ -1,4 +1,4 @@
-// Scores, the probability of improvement, performance profiles.
+// Scores, probability of improvement and performance profiles.
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ std::string ThresholdCell(const VariantRuns& variant) {
                      reached, steps.size());
 }
 
-// "2 of 3, from step 1,200": since when their last evaluations stand for later ones.
+// "2 of 3, from step 1,200": from when on their last evaluations stand for later ones.
 std::string CarriedCell(const VariantRuns& variant) {
   std::set<std::int64_t> steps;
   std::size_t count = 0;
@@ -168,7 +168,7 @@ void AddScores(Report& report) {
 
 namespace {
 
-// How often x beats y, by their names there; `style` is the colour of x.
+// How often x beats y, by their names in that environment; `style` is the colour of x.
 struct Improvement {
   std::string env, x, y;
   std::size_t style = 0;
@@ -184,7 +184,7 @@ Improvement Computed(Improvement improvement, const TaskScores& of_x, const Task
   return improvement;
 }
 
-// Every pair once, over all environments first.
+// Each pair once, starting with the shared environments together.
 std::vector<Improvement> Improvements(const Report& report) {
   const Comparison& comparison = report.comparison;
   std::vector<Improvement> improvements;

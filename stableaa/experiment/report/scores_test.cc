@@ -16,7 +16,7 @@ using Row = std::vector<std::string>;
 
 // ---- Scores ----
 
-// Steps 10 and 20: final scores are those of step 20 alone, areas the means of both.
+// Steps 10 and 20: the final score is that of step 20 alone, the area is the mean of both.
 const std::vector<MadeRun> kRuns = {{.preset = "dqn", .seed = 1, .returns = {1, 3}},
                                     {.preset = "dqn", .seed = 2, .returns = {3, 7}},
                                     {.preset = "raa", .seed = 1, .returns = {2.5, 2}}};
@@ -24,7 +24,7 @@ const std::vector<MadeRun> kRuns = {{.preset = "dqn", .seed = 1, .returns = {1, 
 TEST(ReportScores, AreFinalBestAreaAndStepsToAReturn) {
   MadeReport report(kRuns, {.thresholds = {{"minatar/breakout", 3}}});
   AddScores(*report);
-  // √8, 3/√2; dqn reaches 3 in steps 20 and 10, raa never.
+  // √8, 3/√2; dqn reaches 3 at steps 20 and 10, raa never.
   EXPECT_EQ(report.Csv("scores"),
             "env,variant,score,runs,mean,std,iqm,low,high,median,median_low,median_high,carried\n"
             "minatar/breakout,dqn,final,2,5,2.8284271247461903,5,3,7,,,,0\n"
@@ -69,7 +69,7 @@ TEST(ReportScores, EnvironmentsTogetherAreNormalised) {
   EXPECT_EQ(section.tables[0].rows[1], (Row{"raa", "0.375", "0.375 ± 0.177", "0.375", "0.188"}));
   ASSERT_EQ(section.figures.size(), 1U);
   EXPECT_EQ(section.figures[0].name, "final-all");
-  // The first row stands highest.
+  // The first row is at the top.
   EXPECT_TRUE(Holds(section.figures[0].picture.script, "\n2 1 1 1 0x")) << "dqn";
   EXPECT_TRUE(Holds(section.figures[0].picture.script, "\n1 0.375 0.375 0.375 0x")) << "raa";
 }
@@ -81,7 +81,7 @@ TEST(ReportImprovements, CountWinsAndHalfTheTies) {
                                          {.preset = "dqn", .seed = 2, .returns = {7}},
                                          {.preset = "raa", .seed = 1, .returns = {3}}});
   AddImprovements(*report);
-  // 3 against 3 and 7: half a win of two.
+  // 3 against 3 and 7: half a win out of two.
   EXPECT_EQ(report.Csv("improvement"),
             "env,x,y,probability,low,high\nminatar/breakout,raa,dqn,0.25,,\n");
   const ReportSection& section = report.Section("improvement");
@@ -153,7 +153,7 @@ TEST(ReportProfiles, NeedSeveralEnvironments) {
 
 // ---- Runs carried forward ----
 
-// As a sweep leaves them whose suite ends runs at a return.
+// As left by a sweep whose suite ends runs at a given return.
 TEST(FullReport, CarriesRunsForwardThatReachedTheirSuitesReturn) {
   const FolderOfRuns folder;
   const std::vector<std::string> planned = {"train.steps=5000"};

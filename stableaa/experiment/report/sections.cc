@@ -11,7 +11,7 @@
 namespace stableaa {
 namespace {
 
-// Figures keep files of their own even if their stems are the same.
+// Gives figures with equal stems distinct files.
 void MakeNamesUnique(ReportContent& content) {
   std::set<std::string> names;
   for (ReportSection& section : content.sections) {

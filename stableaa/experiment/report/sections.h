@@ -1,4 +1,4 @@
-// The sections of a report, from runs that have been compared.
+// The sections of a report, built from compared runs.
 #ifndef STABLEAA_EXPERIMENT_REPORT_SECTIONS_H_
 #define STABLEAA_EXPERIMENT_REPORT_SECTIONS_H_
 
@@ -11,17 +11,17 @@
 
 namespace stableaa {
 
-// A run that could not be read, or that a sweep gave up.
+// A run that could not be read, or that a sweep gave up on.
 struct FailedRun {
   std::string directory;
   std::string why;
 };
 
-// All but the title and the attachments. Needs at least one record.
+// Everything but the title and the attachments. Needs at least one record.
 ReportContent MakeReportContent(std::span<const RunRecord> records, const Comparison& comparison,
                                 const std::vector<FailedRun>& failed);
 
-// For people: 0.123, 1.23, 12.3, 123, 12,345; "–" for what is not a number, "∞".
+// For people: 0.123, 1.23, 12.3, 123, 12,345; "–" for NaN, "∞" for infinity.
 std::string ShownNumber(double number);
 
 }  // namespace stableaa

@@ -1,4 +1,4 @@
-// What a reader should know first: who is ahead where, and whether that can be told.
+// What a reader should know first: which variant leads where, and whether the runs can tell.
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@
 namespace stableaa {
 namespace {
 
-constexpr std::size_t kFewRuns = 5;      // below which intervals say little
-constexpr std::size_t kFewVariants = 5;  // of which all pairs are looked at
+constexpr std::size_t kFewRuns = 5;      // below this, intervals say little
+constexpr std::size_t kFewVariants = 5;  // up to this many, all pairs are compared
 
 // "IQM 8.1 [7.2, 8.9]"
 struct Ranked {
@@ -24,7 +24,7 @@ struct Ranked {
   Estimate estimate;
 };
 
-// Keeps sentences readable when very many variants are compared.
+// Keeps sentences readable when many variants are compared.
 std::string FirstOf(std::vector<std::string> variants) {
   constexpr std::size_t kMost = 4;
   if (variants.size() > kMost + 1) {
@@ -35,7 +35,7 @@ std::string FirstOf(std::vector<std::string> variants) {
   return Joined(variants);
 }
 
-// Which variants have lost runs to divergence; their scores are those of the rest.
+// Variants that lost runs to divergence; their scores come from the remaining runs.
 std::string DivergedRuns(const Comparison& comparison) {
   std::map<std::string, int> counts;
   for (const LeftOutRun& run : comparison.left_out) {
@@ -50,7 +50,7 @@ std::string DivergedRuns(const Comparison& comparison) {
   return Joined(words);
 }
 
-// "classic/cartpole has 2 of 9": such environments are compared by themselves.
+// "classic/cartpole has 2 of 9": such environments are compared separately.
 std::string LackingVariants(const Comparison& comparison) {
   std::vector<std::string> words;
   for (const EnvironmentResults& results : comparison.environments) {
@@ -61,7 +61,7 @@ std::string LackingVariants(const Comparison& comparison) {
   return FirstOf(words);
 }
 
-// "; that of raa lies above that of dqn": among those behind the first.
+// "; that of raa lies above that of dqn": among those behind the leader.
 std::string ApartBehind(const std::vector<Ranked>& ranked) {
   std::string text;
   for (std::size_t i = 1; i < ranked.size(); ++i) {

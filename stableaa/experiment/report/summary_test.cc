@@ -9,7 +9,7 @@
 
 namespace stableaa::summary_test {
 
-// Two runs of one evaluation each: their range is the interval.
+// Two runs with one evaluation each: their range is the interval.
 std::vector<MadeRun> Two(const std::string& preset, double first, double second,
                          const std::string& env = "minatar/breakout") {
   return {{.env = env, .preset = preset, .seed = 1, .returns = {first}},
@@ -32,7 +32,7 @@ const std::string kFew =
     "Brackets are 95 % bootstrap intervals of the IQM. With 2 runs a variant they are hardly more "
     "than the range of what was seen.";
 
-// Wherever intervals are apart, also behind the first.
+// Wherever intervals do not overlap, including those behind the leader.
 TEST(ReportSummary, TellsFirstWhoIsAhead) {
   EXPECT_EQ(SummaryOf(Two("dueling-dqn", 6, 7) + Two("raa", 1, 2) + Two("dqn", 5, 9)),
             (std::vector<std::string>{
@@ -73,7 +73,7 @@ TEST(ReportSummary, AllEnvironmentsComeFirst) {
       SummaryOf(Two("dqn", 0, 10) + Two("raa", 4, 6) + Two("dqn", 0, 100, "minatar/freeway") +
                 Two("raa", 20, 40, "minatar/freeway"));
   ASSERT_EQ(summary.size(), 5U);
-  // Normalised: dqn has 0, 1, 0, 1; raa .4, .6, .2, .4. The middle half of each: .5, .4.
+  // Normalised, dqn has 0, 1, 0, 1 and raa .4, .6, .2, .4. The interquartile means are .5 and .4.
   EXPECT_TRUE(summary[1].starts_with(
       "All 2 environments, normalised: dqn has the largest final score, 0.500 ["))
       << summary[1];

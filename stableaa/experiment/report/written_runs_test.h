@@ -1,4 +1,4 @@
-// For tests of whole reports: runs on disk as a trainer leaves them, made without one.
+// For tests of whole reports: run directories as a trainer would leave them, written without one.
 #ifndef STABLEAA_EXPERIMENT_REPORT_WRITTEN_RUNS_TEST_H_
 #define STABLEAA_EXPERIMENT_REPORT_WRITTEN_RUNS_TEST_H_
 
@@ -15,7 +15,7 @@
 
 namespace stableaa {
 
-// A run whose evaluations, one every 1000 steps, are given.
+// A run with the given evaluations, one every 1000 steps.
 inline void WriteRun(const std::filesystem::path& directory, const std::string& env,
                      const std::string& preset, std::uint64_t seed,
                      const std::vector<double>& returns,
@@ -41,8 +41,8 @@ inline void WriteRun(const std::filesystem::path& directory, const std::string& 
   WriteContent(directory / "metrics.csv", metrics);
 }
 
-// Two runs of each of two presets in both environments, planned for 3000 steps; the first of dqn
-// ended at the suite's return, in step 2000.
+// Two runs of each of two presets in both environments, planned for 3000 steps; the first dqn run
+// ended at the suite's return, at step 2000.
 inline void WriteSweepWithReturn(const std::filesystem::path& directory) {
   const std::vector<std::string> planned = {"train.steps=3000"};
   for (const std::string env : {"breakout", "freeway"}) {
@@ -57,7 +57,7 @@ inline void WriteSweepWithReturn(const std::filesystem::path& directory) {
       {"name": "other", "status": "failed", "message": "no room"}]})");
 }
 
-// CartPole has dqn alone, Breakout an ablation of stable-aa and another preset.
+// CartPole has only dqn; Breakout has an ablation of stable-aa and another preset.
 inline void WriteMixedFolder(const std::filesystem::path& folder) {
   for (const std::uint64_t seed : {1, 2}) {
     const double d = static_cast<double>(seed);
@@ -88,7 +88,7 @@ inline std::string RefusalOf(const ReportOptions& options) {
   return MessageOf([&] { WriteReport(options); });
 }
 
-// What the page says first.
+// The first thing the page says.
 inline std::string SummaryOf(const std::string& page) {
   const std::size_t begin = page.find("<div class=\"summary\">");
   return page.substr(begin, page.find("</div>", begin) - begin);

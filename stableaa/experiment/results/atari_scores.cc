@@ -10,7 +10,7 @@ namespace stableaa {
 namespace {
 
 // Wang et al. (2016), "Dueling Network Architectures for Deep Reinforcement Learning", appendix,
-// scores after up to 30 no-op actions. The same numbers stand in DeepMind's dqn_zoo
+// scores after up to 30 no-op actions. The same numbers appear in DeepMind's dqn_zoo
 // (dqn_zoo/atari_data.py) and in the appendix of Agent57 (Badia et al. 2020).
 constexpr std::array<AtariScores, 20> kScores = {{
     {"alien", 227.8, 7127.7},

@@ -25,7 +25,7 @@ TEST(AtariScores, AreThoseOfTheGamesThatTheRegistryLists) {
   EXPECT_EQ(found, expected);
 }
 
-// The sum of a column finds a wrong digit anywhere; the sums are of the published table.
+// Column sums of the published table: a wrong digit anywhere changes them.
 TEST(AtariScores, AreThePublishedOnes) {
   double random = 0, human = 0;
   for (const AtariScores& scores : AllAtariScores()) {
@@ -60,7 +60,7 @@ TEST(AtariScores, AnySpellingIsFoundByItsProperId) {
   EXPECT_EQ(found->game, "yars_revenge");
 }
 
-// As reports normalise: 0 for the random player, 1 for the person.
+// As in reports: 0 for the random player, 1 for the human.
 double HumanNormalised(const AtariScores& scores, double score) {
   return Scale{.kind = Scale::Kind::kHuman, .low = scores.random, .high = scores.human}(score);
 }

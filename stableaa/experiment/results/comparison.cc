@@ -24,7 +24,7 @@
 namespace stableaa {
 namespace {
 
-// Bootstrap intervals are computed at each; more could not be told apart in a figure.
+// Each needs a bootstrap interval; a figure could not show more of them.
 constexpr std::size_t kMostSteps = 100;
 constexpr double kFinalShare = 0.9;
 constexpr double kThresholdShare = 0.75;
@@ -49,7 +49,7 @@ std::string Unquoted(const std::string& literal) {
                                                        : literal;
 }
 
-// Numbers by size, all else by letters.
+// Numbers by value, everything else alphabetically.
 bool Precedes(const std::string& a, const std::string& b) {
   const std::optional<double> x = NumberOf(a), y = NumberOf(b);
   if (x && y && *x != *y) return *x < *y;
@@ -58,8 +58,8 @@ bool Precedes(const std::string& a, const std::string& b) {
 
 // ---- Variants ----
 
-// The keys in which the runs of a preset differ, within one environment: what families of
-// environments differ in makes no variant.
+// The keys in which the runs of a preset differ within one environment. Differences between
+// families of environments make no variants.
 struct VaryingKeys {
   std::map<std::string, std::set<std::string>> anywhere;  // by preset
   std::map<std::pair<std::string, std::string>, std::set<std::string>> by_env_preset = {};
@@ -81,7 +81,7 @@ struct VaryingKeys {
   Variant VariantOf(const RunRecord& record) const {
     return WithValues(record, anywhere, record.options.train.preset);
   }
-  // Without what does not vary in its environment.
+  // Without the keys that do not vary in its environment.
   Variant VariantHere(const RunRecord& record) const {
     const TrainOptions& train = record.options.train;
     return WithValues(record, by_env_preset, std::pair(train.env, train.preset));
@@ -119,14 +119,14 @@ struct Candidate {
 
 std::int64_t LastStep(const RunRecord& record) { return record.evaluations.back().step; }
 
-// As far as its evaluations count: those of a run that reached its suite's return are carried
+// The last step for which the run has a value: a run that reached its suite's return is carried
 // forward to its planned end.
 std::int64_t CountsUpTo(const RunRecord& record) {
   return record.reached_stop_return() ? std::max(LastStep(record), record.planned_steps())
                                       : LastStep(record);
 }
 
-// Leaves out those that `why_not` has an answer for.
+// Leaves out the candidates for which `why_not` gives a reason.
 void LeaveOut(std::vector<Candidate>& candidates, Comparison& comparison,
               const std::function<std::string(const Candidate&)>& why_not) {
   std::erase_if(candidates, [&](const Candidate& candidate) {
@@ -137,8 +137,8 @@ void LeaveOut(std::vector<Candidate>& candidates, Comparison& comparison,
   });
 }
 
-// Among runs with one seed that stand for the same, the one that counts the farthest stays. If
-// several count equally far: one that has ended, then the one with the latest evaluation.
+// Of runs with equal variant and seed, keeps the one that counts the farthest. Ties go to a run
+// that has ended, then to the one with the latest evaluation.
 void LeaveOutRepeated(std::vector<Candidate>& candidates, Comparison& comparison) {
   std::map<std::pair<std::size_t, std::uint64_t>, const RunRecord*> kept;
   const auto kept_for = [&kept](const Candidate& candidate) -> const RunRecord*& {
@@ -176,8 +176,9 @@ std::int64_t ComparedStep(const std::vector<Candidate>& candidates) {
   return smallest;
 }
 
-// Those of the run with the fewest that all curves cover, thinned out if they are very many. Runs
-// that are carried forward have fewer only because they ended; of such alone, the last one's.
+// The evaluation steps of the run with the fewest, as far as all curves cover them, thinned out if
+// there are very many. Runs carried forward have few only because they ended early; if all are, the
+// one that ended last is used.
 std::vector<std::int64_t> ComparedSteps(const std::vector<Candidate>& candidates,
                                         std::int64_t last) {
   std::int64_t first = 0, latest = 0;
@@ -208,7 +209,7 @@ std::span<const CurvePoint> UpTo(const Curve& curve, std::int64_t last) {
   return {curve.begin(), end};
 }
 
-// Mean height between the first and the last of the steps; nothing after the last one is looked at.
+// Mean height between the first and the last of the steps; ignores anything after the last one.
 double AreaBetween(std::span<const CurvePoint> seen, const std::vector<std::int64_t>& steps) {
   const bool has_ended = seen.back().step <= steps.front();
   Curve part = {{steps.front(), has_ended ? seen.back().value : ValueAt(seen, steps.front())}};
@@ -313,7 +314,8 @@ EnvironmentResults MakeResults(const std::string& env, const std::vector<Candida
   results.threshold_source = threshold.source;
   for (VariantRuns& variant : results.variants) {
     for (ComparedRun& run : variant.runs) {
-      // Over the whole run: where runs end as soon as they reach it, the first would end all.
+      // Over the whole run: if runs end as soon as they reach the threshold, the first to do so
+      // would end the comparison for all.
       run.steps_to_threshold = StepsToThreshold(run.record->evaluations, results.threshold);
     }
   }
@@ -356,7 +358,7 @@ void CheckThresholds(const ComparisonOptions& options,
   }
 }
 
-// Those that are still named by a run; the numbers change with them.
+// Keeps only the variants that some run still has, and renumbers them.
 void DropUnusedVariants(Comparison& comparison) {
   std::map<std::size_t, std::size_t> renumbered;
   std::vector<Variant> used;
@@ -376,7 +378,7 @@ void DropUnusedVariants(Comparison& comparison) {
 
 // ---- Names ----
 
-// Broken UTF-8 becomes '?'.
+// Invalid UTF-8 becomes '?'.
 std::string WithoutControls(std::string_view text) {
   std::string kept;
   while (!text.empty()) {
@@ -408,7 +410,7 @@ std::string Quoted(const std::set<std::string>& names) {
   return text;
 }
 
-// Both as they are in all environments and in each.
+// With the labels used across all environments and those used in each one.
 VariantNames NamesOf(std::span<const RunRecord> records, const VaryingKeys& keys,
                      const ComparisonOptions& options) {
   std::set<std::string> labels, presets;
@@ -447,7 +449,7 @@ VariantNames::VariantNames(const std::vector<std::string>& rules,
   std::set<std::string> known = labels;
   known.insert(presets.begin(), presets.end());
   for (const std::string& rule : rules) {
-    // Labels and texts may have more of these: the longest label that there is counts.
+    // Labels and texts may contain '=' too: the longest existing label wins.
     std::size_t at = rule.rfind('=');
     while (at != std::string::npos && !known.contains(std::string(Trim(rule.substr(0, at))))) {
       at = at == 0 ? std::string::npos : rule.rfind('=', at - 1);
@@ -523,7 +525,7 @@ Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& 
   for (const RunRecord& record : records) {
     const Variant variant = keys.VariantOf(record), here = keys.VariantHere(record);
     const auto place = std::ranges::find(comparison.variants, variant);
-    // A name for one of several variants stays with it where it has no sibling.
+    // A name given to one of several variants still applies where it has no sibling.
     const bool is_named = comparison.names.HasLabel(variant.Label());
     by_env[record.options.train.env].push_back(
         {.record = &record,

@@ -1,17 +1,17 @@
-// Runs side by side: by environment, and in each environment by variant, a preset with the values
-// of the keys in which its runs differ there.
+// Compares runs by environment, and within an environment by variant: a preset together with the
+// values of the keys in which its runs differ there.
 //
 // All runs of an environment are compared up to one step: the smallest last evaluation of the runs
-// that have ended, or, where no run of a variant has, the farthest of that variant's. Runs that
-// have not come so far are left out and listed, with the reason. A run that ended because it had
-// reached its suite's stop.eval_return does not shorten the comparison: it counts as one of its
-// planned length (its suite's, where that has grown since) that keeps its last evaluation (it is
-// "carried forward"), and is marked as such. A run whose stop.minutes were over is not carried
-// forward, as nobody knows what it would have done, whatever it had reached before.
+// that have ended, or, for a variant of which no run has ended, the farthest evaluation of its
+// runs. Runs that did not get that far are left out and listed with the reason. A run that ended
+// because it had reached its suite's stop.eval_return does not shorten the comparison: its last
+// evaluation is "carried forward" to its planned length (the suite's, if that has grown since), and
+// it is marked as such. A run that ran out of stop.minutes is never carried forward, since nobody
+// knows how it would have continued.
 //
-// No number uses an evaluation after its step: at a step a run has the value of its last evaluation
-// at or before it. Curves are compared at the evaluations of the run that has the fewest. Nothing
-// is smoothed.
+// No number uses an evaluation from a later step: the value of a run at a step is that of its last
+// evaluation at or before it. Curves are compared at the evaluation steps of the run with the
+// fewest. Nothing is smoothed.
 #ifndef STABLEAA_EXPERIMENT_RESULTS_COMPARISON_H_
 #define STABLEAA_EXPERIMENT_RESULTS_COMPARISON_H_
 
@@ -31,24 +31,24 @@ namespace stableaa {
 
 struct Variant {
   std::string preset;
-  std::map<std::string, std::string> values = {};  // of the keys in which its preset's runs differ
+  std::map<std::string, std::string> values = {};  // for the keys in which its preset's runs differ
 
   bool operator==(const Variant&) const = default;
-  // "stable-reg, η = 0.1"; control characters of the preset's name are escaped.
+  // "stable-reg, η = 0.1"; control characters in the preset's name are escaped.
   std::string Label() const;
 };
 
-// The names of variants, some of which a user may have chosen.
+// The names of variants, possibly chosen by the user.
 class VariantNames {
  public:
   VariantNames() = default;
   // Takes rules "VARIANT=TEXT", where VARIANT is one of the `labels` or `presets`; control
-  // characters are left out of TEXT. BadInput for a rule of another form, for an unknown VARIANT
-  // (the message lists those known), and for two rules for one.
+  // characters are dropped from TEXT. BadInput for a malformed rule, for an unknown VARIANT (the
+  // message lists the known ones), and for two rules for the same one.
   VariantNames(const std::vector<std::string>& rules, const std::set<std::string>& labels,
                const std::set<std::string>& presets);
 
-  // The name of its label, else its label with the name of its preset.
+  // The name given to its label, else its label with the name given to its preset.
   std::string Of(const Variant& variant) const;
   std::string OfPreset(const std::string& preset) const;
   bool HasLabel(const std::string& label) const { return given_.contains(label); }
@@ -61,14 +61,15 @@ class VariantNames {
 struct ComparedRun {
   const RunRecord* record = nullptr;
   std::vector<double> returns = {};  // at the environment's steps
-  // Mean of the evaluations in the last tenth of the steps; the last one if there is none.
+  // Mean of the evaluations in the last tenth of the steps, or the last evaluation if there is
+  // none.
   double final = 0;
   double best = 0;  // largest evaluation
-  // Mean height of the straight lines between its evaluations, the last one carried forward.
+  // Mean height of the line segments through its evaluations, with the last one carried forward.
   double area = 0;
-  double steps_to_threshold = 0;  // infinite if it was not reached
-  // The step of its last evaluation, if it reached its suite's return and ended before the step
-  // compared.
+  double steps_to_threshold = 0;  // infinite if never reached
+  // The step of its last evaluation, if it reached its suite's return and ended before the compared
+  // step.
   std::optional<std::int64_t> carried_from = {};
 };
 
@@ -81,7 +82,7 @@ struct VariantRuns {
 
   std::vector<double> Values(double ComparedRun::*score) const;
   std::vector<double> ReturnsAt(std::size_t step_index) const;
-  // Runs that are carried forward at the step.
+  // The number of runs carried forward at the step.
   std::size_t CarriedAt(std::int64_t step) const;
 };
 
@@ -101,7 +102,7 @@ struct EnvironmentResults {
   double threshold = 0;               // for steps_to_threshold
   std::string threshold_source = {};  // "as given", "a person's score", ...
   Scale scale = {};
-  std::vector<VariantRuns> variants = {};  // by number of the variant; those that have runs here
+  std::vector<VariantRuns> variants = {};  // by variant index; only those with runs here
 
   const VariantRuns* Find(std::size_t variant) const;
 };
@@ -119,49 +120,50 @@ struct Comparison {
   VariantNames names;
   std::vector<EnvironmentResults> environments;
   std::vector<LeftOutRun> left_out;
-  // Environments that all variants have runs in, for what is said about all of them together.
+  // Environments in which all variants have runs; statements about all environments use these.
   std::vector<std::size_t> shared;
 };
 
 struct ComparisonOptions {
-  // By environment. Without: the smallest stop.eval_return of the runs' suites, 475 for
-  // classic/cartpole, a person's score for an Atari game where that is known, else three quarters
-  // of the way from the smallest evaluation to the best variant's final mean.
+  // By environment. The default is the smallest stop.eval_return of the runs' suites, else 475 for
+  // classic/cartpole, else the human score of an Atari game if known, else three quarters of the
+  // way from the smallest evaluation to the best variant's final mean.
   std::map<std::string, double> thresholds = {};
   // Names of variants, "VARIANT=TEXT".
   std::vector<std::string> labels = {};
 };
 
-// Borrows the records. BadInput for a threshold of an environment that no run has, for labels of
-// what is not there, and for those that would give two variants of an environment one name.
+// Borrows the records. BadInput for a threshold of an environment without runs, for a label of an
+// unknown variant, and for labels that give two variants of an environment the same name.
 Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& options = {});
 
-// The keys whose values differ between any two of the runs, except those that say nothing about the
-// method: seed, steps, threads, intervals of logs, evaluations and checkpoints, the path of Python.
+// The keys whose values differ between any two runs, except those that say nothing about the
+// method: seed, steps, threads, intervals of logs, evaluations and checkpoints, and the path of
+// Python.
 std::vector<std::string> DifferingKeys(std::span<const RunRecord> records);
 
-// All keys whose value is the same in all runs.
+// The keys whose values are the same in all runs.
 std::vector<std::string> EqualKeys(std::span<const RunRecord> records);
 
-// "η" for agent.eta, ω, m and β likewise, else the last part of the key.
+// "η" for agent.eta, likewise ω, m and β; otherwise the last part of the key.
 std::string KeySymbol(const std::string& key);
 
 // ---- Numbers with their uncertainty ----
 
-// True if every task has more than one run: else an interval would be too narrow.
+// True if every task has more than one run; otherwise an interval would be too narrow.
 bool HasSpread(const TaskScores& scores);
 
 struct Estimate {
   double mean = 0;
-  double deviation = 0;  // over runs, n - 1; NaN for one run
+  double deviation = 0;  // over runs, with n - 1; NaN for one run
   double iqm = 0;
-  std::optional<Interval> interval = {};  // of the IQM; none where a task has one run
+  std::optional<Interval> interval = {};  // of the IQM; none if a task has only one run
   std::size_t runs = 0;
 };
 Estimate EstimateOf(const TaskScores& scores);
 
 struct MedianEstimate {
-  double median = 0;  // infinite where at least half of the runs have no value
+  double median = 0;  // infinite if at least half of the runs have no value
   std::optional<Interval> interval = {};
 };
 MedianEstimate MedianOf(const TaskScores& scores);
@@ -169,12 +171,12 @@ MedianEstimate MedianOf(const TaskScores& scores);
 // The variant's normalised scores in the shared environments.
 TaskScores SharedScores(const Comparison& comparison, std::size_t variant,
                         double ComparedRun::*score);
-// Where all of them are compared: at the evaluations, as shares of the steps, of the shared
-// environment that has the fewest, from where every one has an evaluation.
+// Where the shared environments are compared: at the evaluations of the one with the fewest, as
+// shares of its steps, starting where every one has an evaluation.
 std::vector<double> SharedShares(const Comparison& comparison);
-// Its normalised returns after `share` of the steps of each.
+// The variant's normalised returns after `share` of the steps of each environment.
 TaskScores SharedReturns(const Comparison& comparison, std::size_t variant, double share);
-// How many of its runs are carried forward there.
+// How many of the variant's runs are carried forward there.
 std::size_t SharedCarried(const Comparison& comparison, std::size_t variant, double share);
 
 }  // namespace stableaa

@@ -51,7 +51,7 @@ TEST(Variants, DoNotDifferBySeedStepsThreadsOrFamilyOfEnvironments) {
   EXPECT_EQ(std::ranges::find(keys, "train.seed"), keys.end());
 }
 
-// What varies elsewhere is no part of a name.
+// Keys that vary only elsewhere are not part of the name.
 TEST(Variants, AreNamedInAnEnvironmentByTheKeysThatVaryThere) {
   const std::vector<RunRecord> records = {
       MakeRecord({.preset = "stable-aa", .returns = {1}, .settings = {"agent.eta=1"}}),
@@ -95,7 +95,7 @@ TEST(Variants, TakeTheNamesThatAreGiven) {
   EXPECT_EQ(labels({"stable-aa, η = 1.0=Ours (η = 1)"}),
             (Names{"Ours (η = 1)", "raa", "Ours (η = 1)", "stable-aa, η = 10.0"}));
   EXPECT_EQ(labels({"raa=\x1b]0;a\x07 \x7f\xc2\x9b\nb\xff"})[1], "]0;a b?");
-  // U+202E and U+2066 turn the direction of what follows, U+2028 ends a line.
+  // U+202E and U+2066 change the text direction, U+2028 ends a line.
   EXPECT_EQ(labels({"raa=a\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8η\xc2"})[1], "aη?");
 }
 
@@ -149,12 +149,12 @@ TEST(Compare, BringsCurvesOntoTheEvaluationsOfTheRunThatHasTheFewest) {
                   .settings = {"eval.interval_steps=28", "train.steps=56"}})};
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps, (std::vector<std::int64_t>{28, 56}));
-  // The run's evaluations in steps 20 and 50; those in 30 and 60 are not known yet.
+  // The run's evaluations at steps 20 and 50; those at 30 and 60 are not known yet.
   EXPECT_EQ(results.variants[0].runs[0].returns, (std::vector<double>{10, 40}));
   EXPECT_EQ(results.variants[0].ReturnsAt(0), (std::vector<double>{10, 5}));
 }
 
-// Whatever happens after the compared step, all numbers stay as they are.
+// All numbers stay the same, whatever happens after the compared step.
 TEST(Compare, UsesNoEvaluationAfterTheComparedStep) {
   const auto run_with_later = [](double later) {
     const std::vector<RunRecord> records = {
@@ -183,7 +183,7 @@ TEST(Compare, CarriesTheLastEvaluationOnInAnArea) {
       MakeRecord({.seed = 2, .returns = {0, 10, 20, 90}, .settings = {"train.steps=40"}})};
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps, (std::vector<std::int64_t>{12, 24, 36}));
-  // From 2 in step 12 by straight lines to 10 in step 20 and 20 in step 30, which stays to step 36.
+  // Straight lines from 2 at step 12 to 10 at step 20 and 20 at step 30, then constant to step 36.
   EXPECT_EQ(results.variants[0].runs[1].area, (8 * 6 + 10 * 15 + 6 * 20) / 24.0);
   EXPECT_EQ(results.variants[0].runs[0].area, 2);
 }
@@ -197,7 +197,7 @@ TEST(Compare, ScoresARunByItsOwnEvaluations) {
   const ComparedRun& run = comparison.environments[0].variants[0].runs[0];
   EXPECT_EQ(run.final, 19.5) << "steps 190 and 200; 180 is where the last tenth begins";
   EXPECT_EQ(run.best, 100);
-  // The trapezoids of 1, 2, ..., 20, and the peak's triangle.
+  // The trapezoids of 1, 2, ..., 20, plus the triangle of the peak.
   EXPECT_NEAR(run.area, 10.5 + 95.0 / 19, 1e-12);
   EXPECT_EQ(run.steps_to_threshold, 50);
   EXPECT_EQ(Compare(records, {.thresholds = {{"minatar/breakout", 101}}})
@@ -223,7 +223,7 @@ RunRecord StoppedAt(double stop_return, RunRecord record) {
   return record;
 }
 
-// As a suite with stop.eval_return = 9 leaves them: the fast ones have fewer evaluations.
+// As left by a suite with stop.eval_return = 9: the fast runs have fewer evaluations.
 TEST(Compare, CarriesRunsForwardThatReachedTheirSuitesReturn) {
   const std::vector<std::string> planned = {"train.steps=60"};
   std::vector<RunRecord> records = {
@@ -265,7 +265,7 @@ TEST(Compare, ComparesRunsThatAllReachedTheirSuitesReturnAtThePlannedEnd) {
   EXPECT_EQ(results.variants[0].CarriedAt(100), 2U);
 }
 
-// Nobody knows what it would have done.
+// Nobody knows how it would have continued.
 TEST(Compare, CarriesNoRunForwardWhoseMinutesWereOver) {
   const std::vector<std::string> planned = {"train.steps=60"};
   const std::vector<RunRecord> records = {
@@ -278,7 +278,7 @@ TEST(Compare, CarriesNoRunForwardWhoseMinutesWereOver) {
   EXPECT_EQ(results.variants[0].CarriedAt(30), 1U);
 }
 
-// It went on after it had reached the return, as a run of a former suite without one does.
+// It went on after reaching the return, like a run of an earlier suite that had none.
 TEST(Compare, CarriesNoRunForwardThatWentOnAfterItsSuitesReturn) {
   const std::vector<std::string> planned = {"train.steps=60"};
   std::vector<RunRecord> records = {
@@ -288,14 +288,14 @@ TEST(Compare, CarriesNoRunForwardThatWentOnAfterItsSuitesReturn) {
   const EnvironmentResults results = Compare(records).environments.at(0);
   EXPECT_EQ(results.steps.back(), 30);
   EXPECT_EQ(results.variants[0].CarriedAt(60), 0U);
-  // Nor one that ended some steps after such an evaluation, before the next one.
+  // Nor one that ended a few steps after such an evaluation, before the next.
   records[0] = StoppedAt(9, MakeRecord({.seed = 1, .returns = {1, 9}, .settings = planned}));
   EXPECT_EQ(Compare(records).environments.at(0).steps.back(), 60);
   records[0].step = 25;
   EXPECT_EQ(Compare(records).environments.at(0).steps.back(), 20);
 }
 
-// A run that ended early is not run again when its suite's steps grow.
+// A run that ended early is not rerun when its suite's steps grow.
 TEST(Compare, CarriesRunsForwardToTheEndThatTheirSuitePlansNow) {
   std::vector<RunRecord> records = {
       StoppedAt(9, MakeRecord({.seed = 1, .returns = {1, 9}, .settings = {"train.steps=30"}})),
@@ -434,7 +434,7 @@ TEST(SharedScores, AreOfEnvironmentsThatAllVariantsHave) {
   EXPECT_EQ(comparison.shared, (std::vector<std::size_t>{0, 1}));
   EXPECT_EQ(SharedScores(comparison, 0, &ComparedRun::final), (TaskScores{{1}, {1}}));
   EXPECT_EQ(SharedScores(comparison, 1, &ComparedRun::final), (TaskScores{{0.75}, {0.5}}));
-  // Half of 20 steps is the first evaluation; three quarters lie between the two.
+  // Half of 20 steps is at the first evaluation; three quarters is between the two.
   EXPECT_EQ(SharedShares(comparison), (std::vector<double>{0.5, 1}));
   EXPECT_EQ(SharedReturns(comparison, 1, 0.5), (TaskScores{{0.25}, {0}}));
   EXPECT_EQ(SharedReturns(comparison, 1, 0.75), SharedReturns(comparison, 1, 0.5));

@@ -15,8 +15,8 @@ namespace stableaa {
 struct MadeRun {
   std::string env = "minatar/breakout", preset = "dueling-dqn";
   std::uint64_t seed = 1;
-  std::vector<double> returns = {};  // of evaluations
-  std::int64_t interval = 10;        // between two of them, in steps
+  std::vector<double> returns = {};  // of the evaluations
+  std::int64_t interval = 10;        // steps between evaluations
   std::vector<std::string> settings = {};
   bool diverged = false;
   std::string metrics = {};                             // text of metrics.csv

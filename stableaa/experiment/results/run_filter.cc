@@ -33,7 +33,7 @@ std::string Listed(const std::set<std::string>& texts) {
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
-// The key of the configuration.
+// The full configuration key.
 std::string FullKey(const std::string& key, const std::vector<RunRecord>& records) {
   const auto full = kShortKeys.find(key);
   if (full != kShortKeys.end()) return full->second;
@@ -71,7 +71,7 @@ bool Matches(const RunRecord& record, const Wanted& wanted) {
   });
 }
 
-// "train.env is "minatar/breakout", ...": of the keys that are asked for.
+// "train.env is "minatar/breakout", ...": for the requested keys.
 std::string WhatThereIs(const std::vector<RunRecord>& records, const Wanted& wanted) {
   std::vector<std::string> sentences;
   for (const auto& [key, values] : wanted) {

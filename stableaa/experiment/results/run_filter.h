@@ -1,4 +1,4 @@
-// Picks the runs that a report is asked for.
+// Selects the runs for a report.
 #ifndef STABLEAA_EXPERIMENT_RESULTS_RUN_FILTER_H_
 #define STABLEAA_EXPERIMENT_RESULTS_RUN_FILTER_H_
 
@@ -13,7 +13,7 @@ namespace stableaa {
 // train.preset and train.seed.
 struct RunFilter {
   std::string key;
-  std::string value;  // as an override of a configuration is written: 0.1, dqn, "dqn"
+  std::string value;  // written like a configuration override: 0.1, dqn, "dqn"
 };
 
 // Keeps the runs that match every key; several values of one key are alternatives. BadInput for a

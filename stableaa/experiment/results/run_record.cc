@@ -69,7 +69,8 @@ std::map<std::string, std::string> Settings(const RunOptions& options) {
   return settings;
 }
 
-// True if there is a file. BadInput for what is none, a pipe among them: nothing here waits.
+// True if there is a file. BadInput for anything that is not a regular file, such as a pipe, which
+// could block.
 bool HasFile(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -80,7 +81,7 @@ bool HasFile(const fs::path& path) {
   return true;
 }
 
-// Only what is text or a number; a run is still a run without it.
+// Only text and numbers; a run is valid without this file.
 std::map<std::string, std::string> ReadDescription(const fs::path& path) {
   std::map<std::string, std::string> description;
   if (!HasFile(path)) return description;
@@ -98,7 +99,7 @@ std::map<std::string, std::string> ReadDescription(const fs::path& path) {
   return description;
 }
 
-// Nothing if there is none that can be read.
+// Nothing if no checkpoint can be read.
 std::optional<CheckpointHead> CheckpointOf(const fs::path& directory) {
   if (!HasFile(directory / "checkpoint" / "state.bin")) return std::nullopt;
   const std::optional<CheckpointHead> checkpoint = ReadRunCheckpoint(directory);
@@ -106,8 +107,8 @@ std::optional<CheckpointHead> CheckpointOf(const fs::path& directory) {
   return is_step ? checkpoint : std::nullopt;
 }
 
-// Files that are whole agree with the checkpoint. BadInput for those that do not: half of a
-// config.toml is still one, of another experiment, and half of a metrics.csv one of a shorter run.
+// Intact files agree with the checkpoint; BadInput otherwise. Half of a config.toml is still a
+// valid one, of another experiment, and half of a metrics.csv is that of a shorter run.
 void RequireAgreement(const RunRecord& run, const CheckpointHead& checkpoint, double last_row) {
   const auto version = run.description.find("version");
   const bool is_ours = version == run.description.end() || version->second == LibraryVersion();
@@ -229,7 +230,7 @@ RunRecord ReadRun(const fs::path& directory) {
   RunRecord run{.directory = directory, .options = ReadRunOptions(directory / "config.toml")};
   run.settings = Settings(run.options);
   run.description = ReadDescription(directory / "run.json");
-  // Before metrics.csv, which a run at work writes first.
+  // Read before metrics.csv, which a running trainer writes first.
   const std::optional<CheckpointHead> checkpoint = CheckpointOf(directory);
   const fs::path metrics = directory / "metrics.csv";
   if (HasFile(metrics)) {

@@ -95,7 +95,7 @@ TEST(RunRecord, ReadsAHalfFinishedRunAndChangesNothing) {
   const auto trainer = Trainer::Start(folder / "run", ShortRun(1000));
   EXPECT_FALSE(trainer->Run({.stop = [&] { return trainer->step() >= 250; }}));
   const Snapshot before = SnapshotOf(folder / "run");
-  const RunRecord run = ReadRun(folder / "run");  // while the trainer has it
+  const RunRecord run = ReadRun(folder / "run");  // while the trainer holds it
   EXPECT_EQ(run.Status(), "at 25 %");
   EXPECT_EQ(run.evaluations.size(), 2U);
   ExpectUnchanged(folder / "run", before);
@@ -117,14 +117,14 @@ TEST(RunRecord, RefusesWhatIsNoRunOrBroken) {
   broken("config.toml", "\xff\xfe\n");
   broken("metrics.csv", std::string("step,\0\n1,\n2\n", 12));
   EXPECT_EQ(ReadRun(folder / "run").step, 120);
-  // A pipe, which nobody writes to.
+  // A pipe that nobody writes to.
   std::filesystem::remove(folder / "run" / "metrics.csv");
   ASSERT_EQ(::mkfifo((folder / "run" / "metrics.csv").c_str(), 0600), 0);
   EXPECT_NE(MessageOf([&] { ReadRun(folder / "run"); }).find("expected a regular file"),
             std::string::npos);
 }
 
-// Halves of these are files of their kind.
+// Half of each of these is still a valid file of its kind.
 TEST(RunRecord, RefusesHalfAFile) {
   const FolderOfRuns folder;
   Trainer::Start(folder / "run", ShortRun(330))->Run();
@@ -145,7 +145,7 @@ TEST(RunRecord, RefusesHalfAFile) {
             std::string::npos);
   cut("metrics.csv", 0);
   EXPECT_TRUE(ReadRun(folder / "run").complete());
-  // It says nothing that a comparison needs.
+  // Nothing in it is needed for a comparison.
   WriteContent(folder / "run" / "run.json", "[1, 2");
   EXPECT_TRUE(ReadRun(folder / "run").description.empty());
 }

@@ -50,8 +50,8 @@ void CheckSameTasks(const TaskScores& x, const TaskScores& y) {
   }
 }
 
-// From a at t = 0 to b at t = 1, t < 1. On the way to an infinite end all is infinite, where the
-// formula would give inf - inf; between both infinities the nearer one.
+// The line from a at t = 0 to b at t = 1, for t < 1. If an end is infinite the line is infinite,
+// where the formula would give inf - inf; between two infinities the nearer one wins.
 double OnLine(double a, double b, double t) {
   if (t == 0) return a;
   if (std::isinf(a) && std::isinf(b)) return t < 0.5 ? a : b;
@@ -73,7 +73,7 @@ Interval PercentileInterval(std::vector<double> estimates, double confidence) {
           SortedQuantile(estimates, (1 + confidence) / 2)};
 }
 
-// Draws resamples, each into the same memory.
+// Draws resamples, reusing the same memory.
 class Resampler {
  public:
   Resampler(const TaskScores& scores, const BootstrapOptions& options, std::string_view stream)

@@ -1,14 +1,14 @@
 // The statistics as a filter, for comparison with NumPy and SciPy (statistics_crosscheck.py).
 //
-// Reads problems, numbers separated by blanks,
+// Reads problems as numbers separated by blanks,
 //
 //   SEED RESAMPLES CONFIDENCE TASKS
 //   runs and scores of X by task, runs and scores of Y by task
-//   thresholds: their number, then they
+//   thresholds: their number, then their values
 //   a curve: number of points, then step and value of each
 //   queries: their number, then steps
 //
-// and prints for each problem one line per result, `name number...`, and an empty line.
+// and prints, for each problem, one line per result, `name number...`, and an empty line.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -34,7 +34,7 @@ std::string Word() {
   return word;
 }
 
-// Reads "inf" and "nan" too, unlike the stream.
+// Unlike the stream, reads "inf" and "nan" too.
 double Number() { return std::strtod(Word().c_str(), nullptr); }
 std::size_t Count() { return std::stoul(Word()); }
 

@@ -45,7 +45,7 @@ def profile(tasks, thresholds):
     return np.mean([(runs[:, None] > thresholds).mean(axis=0) for runs in tasks], axis=0)
 
 
-# ---- The same for many resamples at once: arrays resamples x runs ----
+# ---- The same for many resamples at once: arrays of resamples x runs ----
 
 
 def iqms(tasks):
@@ -89,7 +89,7 @@ def our_resamples(tasks, seed, name, count):
     for runs in tasks:
         n = len(runs)
         part = words[:, place:place + n]
-        # In two halves of 32 bits: the upper half of the 128-bit product.
+        # In two 32-bit halves: the upper half of the 128-bit product.
         low = (part & np.uint64(0xFFFFFFFF)) * np.uint64(n)
         high = (part >> np.uint64(32)) * np.uint64(n) + (low >> np.uint64(32))
         result.append(runs[(high >> np.uint64(32)).astype(int)])

@@ -24,7 +24,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 using Statistic = double (*)(const TaskScores&);
 constexpr Statistic kIqm = &InterquartileMean;
 
-// Task t has runs[t] runs, normal around 10 t.
+// Task t has runs[t] runs, normally distributed around 10 t.
 TaskScores NormalScores(std::uint64_t seed, const std::vector<int>& runs) {
   RandomStream random(seed, "test/scores");
   TaskScores scores;
@@ -169,7 +169,8 @@ TEST(StratifiedBootstrap, IsWiderForMoreConfidenceAndNarrowerForMoreRuns) {
   };
   EXPECT_LT(width(20, 0.5), width(20, 0.9));
   EXPECT_LT(width(20, 0.9), width(20, 0.99));
-  // Sixteen times the runs, a quarter of the width, up to the deviation of both samples (10 %).
+  // Sixteen times the runs give a quarter of the width, within the deviation of both samples (10
+  // %).
   EXPECT_NEAR(width(40, 0.95) / width(640, 0.95), 4, 1);
 }
 
@@ -182,7 +183,8 @@ TEST(StratifiedBootstrap, OfEqualScoresHasNoWidth) {
   }
 }
 
-// Runs stay in their task: tasks that differ as a whole, but not within, leave nothing to chance.
+// Runs stay in their task: with tasks that differ from each other but not within, nothing is left
+// to chance.
 TEST(StratifiedBootstrap, NeverMixesTasks) {
   const TaskScores scores = {{1, 1, 1}, {1000, 1000}, {-5}};
   const Interval interval = StratifiedBootstrap(
@@ -192,7 +194,7 @@ TEST(StratifiedBootstrap, NeverMixesTasks) {
 
 TEST(StratifiedBootstrap, DrawsEveryRunOfATaskEquallyOftenAndApartFromTheOthers) {
   const TaskScores scores = {{0, 1, 2}, {0, 1, 2, 3, 4}};
-  std::vector<std::vector<int>> first(3, std::vector<int>(5));  // by run drawn first in each task
+  std::vector<std::vector<int>> first(3, std::vector<int>(5));  // by first run drawn in a task
   std::vector<std::vector<int>> within(3, std::vector<int>(3));
   constexpr int kDraws = 30000;
   StratifiedBootstrap(
@@ -216,7 +218,7 @@ TEST(StratifiedBootstrap, DrawsEveryRunOfATaskEquallyOftenAndApartFromTheOthers)
   expect_even(within, 9);
 }
 
-// The quantiles of 0, 1, ..., 4 and of two values, by hand.
+// The quantiles of 0, 1, ..., 4 and of two values, computed by hand.
 TEST(StratifiedBootstrap, TakesQuantilesOnTheLineBetweenOrderStatistics) {
   double next = 5;
   const auto countdown = [&](const TaskScores&) { return --next; };
@@ -269,11 +271,11 @@ TEST(StratifiedBootstrap, HasInfiniteEndsAmongInfiniteEstimatesAndNeverNan) {
   EXPECT_EQ(interval.high, kInfinity);
 }
 
-// Five tasks around 0, 10, ..., 40 with ten runs each. But for the percentiles of few resamples the
-// interval of the mean is mean ± 1.96 √0.9 standard errors with 45 degrees of freedom, which holds
-// the true mean in 93.0 % of all cases; a simulation in NumPy with 300 resamples has 92.5 %. The
-// count is binomial, and five deviations of it (a false alarm for one seed in a million) are less
-// than what intervals for 85 % or 99 %, or resamples that mix tasks, are off.
+// Five tasks around 0, 10, ..., 40 with ten runs each. Apart from the error of few resamples, the
+// interval of the mean is mean ± 1.96 √0.9 standard errors with 45 degrees of freedom, which
+// contains the true mean in 93.0 % of all cases; a NumPy simulation with 300 resamples gives 92.5
+// %. The count is binomial, and its five deviations (a false alarm for one seed in a million) are
+// smaller than the error of 85 % or 99 % intervals, or of resamples that mix tasks.
 TEST(StratifiedBootstrap, HoldsTheTrueMeanAsOftenAsTheorySays) {
   constexpr int kTrials = 2000;
   constexpr double kCoverage = 0.925;
@@ -327,7 +329,7 @@ TEST(ProbabilityOfImprovement, AveragesOverTasksWhateverTheirRuns) {
 TEST(ProbabilityOfImprovement, OfBothWaysIsOneTogether) {
   RandomStream random(4, "test");
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    // Rounded, so that there are ties.
+    // Rounded to create ties.
     const auto rounded = [](double s) { return std::round(2 * s) / 2; };
     const TaskScores x = Transformed(NormalScores(seed, {5, 1, 12}), rounded);
     const TaskScores y = Transformed(NormalScores(seed + 1000, {8, 3, 2}), rounded);
@@ -361,7 +363,7 @@ TEST(ProbabilityOfImprovementInterval, OfSeparateScoresHasNoWidth) {
   EXPECT_EQ(interval.high, 1);
 }
 
-// Runs of X and Y are drawn apart: drawn as pairs, equal scores would tie in all resamples.
+// Runs of X and Y are drawn independently: drawn in pairs, equal scores would tie in all resamples.
 TEST(ProbabilityOfImprovementInterval, OfAMethodWithItselfIsWideAroundOneHalf) {
   const Interval interval = ProbabilityOfImprovementInterval({{1, 2}}, {{1, 2}});
   // P(X = (1, 1), Y = (2, 2)) = 1/16 is more than 2.5 %.

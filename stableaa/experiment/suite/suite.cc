@@ -26,7 +26,7 @@ namespace stableaa {
 namespace {
 
 constexpr std::size_t kMostSuiteBytes = std::size_t{1} << 20;
-// File names have 255 bytes; there has to be room for seed, suffix and ".tmp".
+// File names are limited to 255 bytes, which must also hold the seed, a suffix and ".tmp".
 constexpr std::size_t kMaxName = 180;
 constexpr int kMaxThreads = 1024;
 
@@ -64,12 +64,12 @@ std::string Safe(std::string_view text) {
   for (const char c : text) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     const bool kept = letter || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-    // One hyphen for "[16, 16]" between the numbers, and none around them.
+    // "[16, 16]" gets one hyphen between the numbers and none around them.
     if (kept || (!safe.empty() && safe.back() != '-')) safe += kept ? c : '-';
   }
   while (safe.ends_with('-')) safe.pop_back();
   if (safe.size() <= kMaxName) return safe;
-  // What is cut off still tells names apart, whatever else is in the suite.
+  // A hash of the full name keeps shortened names distinct, whatever else is in the suite.
   const auto mark = static_cast<std::uint32_t>(RandomStream(0, text)());
   return fmt::format("{}-{:08x}", safe.substr(0, kMaxName - 9), mark);
 }
@@ -79,9 +79,9 @@ std::string LastPart(const std::string& key) { return key.substr(key.rfind('.') 
 
 // ---- The file ----
 
-// One line of the file: a value for a key, or several.
+// One entry of the file: one or several values for a key.
 struct Given {
-  std::string key;  // of the configuration; or env, preset
+  std::string key;  // a configuration key, or env or preset
   std::vector<TomlValue> values;
   std::string place;  // file:line
 };
@@ -99,12 +99,12 @@ struct SuiteFile {
   std::vector<Axis> axes;
 };
 
-// BadInput with file and line.
+// BadInput names the file and line.
 void Apply(const Given& given, const TomlValue& value, Config& config) {
   config.Apply(ConfigSource::FromValue(given.key, value, given.place));
 }
 
-// The keys of the file, its sections and what they become.
+// Reads the keys of the file and its sections.
 class SuiteReader {
  public:
   explicit SuiteReader(std::string name) : name_(std::move(name)) {
@@ -227,7 +227,7 @@ class SuiteReader {
     return seeds;
   }
 
-  // As train.seed: those beyond TOML's integers are strings of digits.
+  // Like train.seed: values beyond TOML's integers are strings of digits.
   std::uint64_t Seed(const TomlValue& value) const {
     if (const auto* whole = std::get_if<std::int64_t>(&value.is); whole != nullptr && *whole >= 0) {
       return static_cast<std::uint64_t>(*whole);
@@ -284,7 +284,7 @@ class SuiteReader {
     }
   }
 
-  // What has a place of its own.
+  // Refuses keys that belong elsewhere in the file.
   void CheckPlace(const std::string& key, const std::string& section) const {
     const std::pair<std::string_view, std::string_view> own[] = {
         {"train.seed", "seeds"}, {"train.steps", "[stop] steps"}, {"train.threads", "threads"}};
@@ -300,7 +300,7 @@ class SuiteReader {
     }
   }
 
-  // A key stands in one place.
+  // A key may appear in one place only.
   void Claim(const std::string& key) {
     const auto [found, is_new] = places_.try_emplace(key, place_);
     if (!is_new) {
@@ -309,7 +309,7 @@ class SuiteReader {
     }
   }
 
-  // `may_be_left`: "" is no value but the preset's.
+  // `may_be_left`: "" stands for the preset's value.
   void CheckValues(const Given& given, bool may_be_left = false) const {
     for (const TomlValue& value : given.values) {
       if (may_be_left && IsLeftToThePreset(value)) continue;
@@ -330,7 +330,7 @@ class SuiteReader {
     }
   }
 
-  // Free-form tables, and what is in them.
+  // Free-form tables and their contents.
   bool TakesTables(const std::string& key) const {
     return std::ranges::any_of(table_keys_, [&key](const std::string& table) {
       return key == table || key.starts_with(table + '.');
@@ -368,7 +368,7 @@ class SuiteReader {
 
   const std::string name_;
   std::vector<std::string> run_keys_, table_keys_;
-  std::string place_;  // of the entry that is being read
+  std::string place_;  // of the entry being read
   SuiteFile file_;
   Axis zip_;
   std::map<std::string, std::string> places_;
@@ -378,7 +378,7 @@ class SuiteReader {
 
 std::size_t Length(const Axis& axis) { return axis.front().values.size(); }
 
-// All runs that differ in their seeds only.
+// All runs that differ only in their seeds.
 struct Variant {
   RunOptions options;
   std::string toml;
@@ -421,7 +421,7 @@ class Expansion {
                                name_, kMaxSuiteRuns, file_.seeds.size()));
   }
 
-  // The next combination; the last axis changes fastest.
+  // Moves to the next combination; the last axis changes fastest.
   bool Advance(std::vector<std::size_t>& choice) const {
     for (std::size_t i = choice.size(); i-- > 0;) {
       if (++choice[i] < Length(file_.axes[i])) return true;
@@ -459,7 +459,7 @@ class Expansion {
     return variant;
   }
 
-  // Calls with each value that this combination does not leave to the preset.
+  // Calls `call` for each value of this combination that is not left to the preset.
   template <typename Call>
   void ForEachChoice(const std::vector<std::size_t>& choice, const Call& call) const {
     for (std::size_t i = 0; i < choice.size(); ++i) {

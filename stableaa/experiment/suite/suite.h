@@ -1,4 +1,4 @@
-// A suite: many training runs, described by one TOML file.
+// A suite: many training runs described by one TOML file.
 //
 //   title = "Figure 1 on MinAtar"   # for people
 //   preset = "stable-aa"            # where no axis says so (default: stable-aa)
@@ -23,7 +23,7 @@
 //   agent.eta = [0.1, 1.0, ""]      # "" leaves what the preset says
 //   agent.omega = [5.0, 5.0, 10.0]
 //
-// What a run's values come from, later ones win:
+// A run's values come from these sources; later ones win:
 //
 //   defaults < family of its environment < preset < [set] < [axes] and [zip] < seeds, [stop],
 //   threads
@@ -31,12 +31,12 @@
 // env and preset may also be written train.env and train.preset, which TOML needs where
 // env.protocol is an axis too.
 //
-// Runs are ordered by seed first, then as the axes stand in the file, the first one changing
-// slowest: whenever a sweep ends, all variants have been run about equally often.
+// Runs are ordered by seed, then by the axes in file order, the first one changing slowest:
+// whenever a sweep ends, all variants have been run about equally often.
 //
-// Whatever is wrong is BadInput with file and line: unknown keys, wrong types, values outside their
-// range, lists in [zip] of different lengths, a key in two places, two runs that are the same,
-// options that make no sense together.
+// Any mistake is a BadInput with file and line: unknown keys, wrong types, values outside their
+// range, lists in [zip] of different lengths, a key in two places, two identical runs, options that
+// make no sense together.
 #ifndef STABLEAA_EXPERIMENT_SUITE_SUITE_H_
 #define STABLEAA_EXPERIMENT_SUITE_SUITE_H_
 
@@ -53,27 +53,27 @@
 
 namespace stableaa {
 
-// More runs are a mistake in the file.
+// More runs must be a mistake in the file.
 inline constexpr std::size_t kMaxSuiteRuns = 10'000;
 
-// When a run ends, whichever comes first; train.steps always holds.
+// When a run ends, whichever comes first; train.steps always applies.
 struct StopRules {
   std::optional<double> eval_return = {};
-  // All parts of the run together. Looked at a few times per second: a run goes a little beyond.
+  // Over all parts of the run. Checked a few times per second, so a run takes slightly longer.
   std::optional<double> minutes = {};
 };
 
 struct SuiteRun {
-  // The name of its directory, unlike all others: minatar-breakout-stable-aa-eta-0.1-1.
+  // The name of its directory, unique in the suite: minatar-breakout-stable-aa-eta-0.1-1.
   std::string name;
   RunOptions options;
-  // Keys of axes other than environment and preset, with their values as text. Values left to the
-  // preset are not among them.
+  // The axis keys other than environment and preset, with their values as text. Values left to the
+  // preset are omitted.
   std::vector<std::pair<std::string, std::string>> values;
 };
 
-// All values of one axis, for people: {"preset", {"raa", "stable-aa"}}. The lists of [zip] are one
-// axis each.
+// All values of one axis, for people: {"preset", {"raa", "stable-aa"}}. Each list in [zip] is an
+// axis of its own here.
 struct SuiteAxis {
   std::string key;
   std::vector<std::string> values;
@@ -90,12 +90,12 @@ struct Suite {
   void SetThreads(int threads);
 };
 
-// `name` is what messages call the text.
+// `name` is how messages refer to the text.
 Suite ParseSuite(std::string_view text, const std::string& name);
 Suite ReadSuite(const std::filesystem::path& file);
 
-// What the directory of a run is called unless somebody chooses: minatar-breakout-stable-aa-1.
-// Letters, digits, points, hyphens and underscores only. `variant` comes before the seed.
+// The default directory name of a run: minatar-breakout-stable-aa-1. Contains only letters, digits,
+// points, hyphens and underscores. `variant` comes before the seed.
 std::string RunName(const TrainOptions& train, const std::string& variant = "");
 
 }  // namespace stableaa

@@ -1,4 +1,4 @@
-// Suites: what a file becomes, and what is said about one that is wrong.
+// Suites: what a file expands to, and the messages for faulty ones.
 
 #include "stableaa/experiment/suite/suite.h"
 
@@ -27,7 +27,7 @@ std::vector<std::string> Names(const Suite& suite) {
   return names;
 }
 
-// As `stableaa train --env E --preset P` has them, with `assignments` by --set.
+// The options of `stableaa train --env E --preset P`, with `assignments` given by --set.
 RunOptions Direct(const std::string& env, const std::string& preset,
                   const std::vector<std::string>& assignments) {
   RunOptions options;
@@ -255,7 +255,7 @@ agent.n_step = [1, 2, 1]
   EXPECT_EQ(names[5], "minatar-breakout-stable-aa-python-a-b-n_step-1-2-2");
 }
 
-// Suites are edited, and their runs are to be found again.
+// Suites get edited, and their runs must still be found.
 TEST(SuiteNames, DoNotDependOnTheOtherRuns) {
   const std::string path(300, 'x');
   const auto names = [&](const std::string& first, const std::string& second) {
@@ -371,7 +371,7 @@ TEST(SuiteErrors, EqualRunsAreRefused) {
   ExpectRefused("[axes]\nagent.eta = [1, 0.5, 1.0]",
                 {"my.toml", "combinations 1 and 3", "minatar-breakout-stable-aa-eta-1"});
   ExpectRefused("[axes]\npreset = [\"raa\", \"raa\"]", {"combinations 1 and 2"});
-  // 0.1 is what the preset says.
+  // 0.1 is the preset's value.
   ExpectRefused("[zip]\nagent.eta = [0.1, \"\"]", {"combinations 1 and 2"});
 }
 
@@ -401,7 +401,7 @@ TEST(SuiteConfigs, AllCanBeRead) {
       EXPECT_NE(suite.title, "");
       EXPECT_GE(suite.seeds.size(), 3U);
       ++count;
-      // The head says how to run it, by its name.
+      // The head of the file says how to run it by name.
       const std::string path =
           fmt::format("configs/{}/{}", folder, entry.path().filename().string());
       EXPECT_NE(suite.text.find("stableaa sweep " + path), std::string::npos);

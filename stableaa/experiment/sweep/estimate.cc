@@ -33,14 +33,14 @@ constexpr std::int64_t kEvalSteps = 300;  // between two evaluations
 constexpr std::int64_t kGames = 2;        // of an evaluation
 constexpr std::int64_t kTargetUpdates = 250;
 constexpr std::size_t kLargestMetrics = std::size_t{64} << 20;
-constexpr double kRecordBytes = 16;  // of a stored state, besides its frame
-constexpr double kEndSeconds = 20;   // for the checkpoint
+constexpr double kRecordBytes = 16;  // per stored state, besides its frame
+constexpr double kEndSeconds = 20;   // time for the checkpoint
 
 std::string Family(const std::string& env) { return env.substr(0, env.find('/')); }
 
 // ---- Variants ----
 
-// What distinguishes a variant: all values but those that do not change its speed.
+// What makes a variant: all values except those that do not affect its speed.
 std::vector<std::string> Traits(const SweepRun& run) {
   RunOptions options = run.run->options;
   const std::string family = Family(options.train.env);
@@ -52,7 +52,7 @@ std::vector<std::string> Traits(const SweepRun& run) {
   return traits;
 }
 
-// The family, which stands first, counts more than all keys together.
+// The family, which comes first, outweighs all keys together.
 std::size_t Distance(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   std::size_t distance = a[0] == b[0] ? 0 : a.size();
   for (std::size_t i = 1; i < a.size(); ++i) distance += a[i] == b[i] ? 0 : 1;
@@ -72,7 +72,7 @@ struct Row {
   bool evaluated = false;
 };
 
-// The whole rows; none while there is no file.
+// The complete rows; none if there is no file yet.
 std::vector<Row> ReadRows(const fs::path& csv) {
   std::vector<Row> rows;
   std::error_code error;
@@ -111,7 +111,7 @@ double FileBytes(const fs::path& file) {
 
 // ---- Measuring ----
 
-// One process that trains in a directory of its own.
+// One process, training in a directory of its own.
 class Measurement {
  public:
   Measurement(const RunOptions& options, const fs::path& folder, const EstimateOptions& how)
@@ -126,7 +126,7 @@ class Measurement {
                      TrainingProcess::Files{.log = folder / "log", .error = folder / "error"});
   }
 
-  // True once it has ended, as it should or not.
+  // True once it has ended, normally or not.
   bool HasEnded() {
     if (process_->HasEnded()) return true;
     if (!learning_ && HasLearnt()) learning_.emplace();
@@ -260,7 +260,7 @@ RunOptions ScaledDown(const RunOptions& options) {
 VariantSpeed SpeedOf(const fs::path& directory) {
   const std::vector<Row> rows = ReadRows(directory / "metrics.csv");
   double steps = 0, seconds = 0;
-  // The later half, when the window of target networks has filled.
+  // Only the later half, when the window of target networks is full.
   for (std::size_t i = 1 + rows.size() / 2; i < rows.size(); ++i) {
     if (rows[i].evaluated || rows[i - 1].update <= 0) continue;
     steps += rows[i].step - rows[i - 1].step;
@@ -306,7 +306,7 @@ SweepEstimate EstimateSweep(std::span<const SweepRun> runs, const StopRules& sto
   estimate.measured = MeasureAll(runs, chosen, options);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     VariantSpeed speed = estimate.measured[chosen.nearest[i]];
-    // From the games measured to all of them.
+    // Scales from the games measured to all of them.
     const auto games = static_cast<double>(runs[i].run->options.eval.episodes);
     speed.evaluation_seconds *= games / std::min(games, static_cast<double>(kGames));
     estimate.runs.push_back(EstimateRun(runs[i], speed, stop));

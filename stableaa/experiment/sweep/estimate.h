@@ -1,13 +1,14 @@
-// How long a sweep will take and how much room on disk, from a few seconds of the real thing.
+// How much time and disk space a sweep will take, from a few seconds of real training.
 //
-// Runs that differ in more than seed and game of the same family are variants. At most six of them,
-// those that differ most from one another, are measured: a process trains with the variant's
-// options, but learns after a hundred steps, explores as it would in the end, shifts its target
-// networks every 250 updates at most, evaluates often and two games at a time. As many are measured
-// at once as the sweep will have jobs. All other variants are taken to be like the nearest one.
+// Runs that differ in more than the seed and the game within a family are variants. Up to six of
+// them, those that differ most from one another, are measured: a process trains with the variant's
+// options, but starts learning after a hundred steps, explores as it would in the end, shifts its
+// target networks at least every 250 updates, and evaluates often, with two games each. As many are
+// measured at once as the sweep will have jobs. Every other variant is assumed to be like the
+// nearest measured one.
 //
-// Expect errors of up to a factor of two: replay and window of target networks are not as full as
-// they will be, and agents that play well play longer games.
+// Expect errors of up to a factor of two: the replay and the window of target networks are not as
+// full as they will be, and agents that play well play longer games.
 #ifndef STABLEAA_EXPERIMENT_SWEEP_ESTIMATE_H_
 #define STABLEAA_EXPERIMENT_SWEEP_ESTIMATE_H_
 
@@ -25,12 +26,12 @@
 namespace stableaa {
 
 struct EstimateOptions {
-  TrainingCommand train = {};  // as of the sweep
+  TrainingCommand train = {};  // the sweep's
   int jobs = 1;
   double seconds = 2.5;          // of learning, for each variant
-  double patience_seconds = 30;  // for the first update; Python takes its time
+  double patience_seconds = 30;  // for the first update; Python is slow to start
   std::size_t max_variants = 6;
-  // Asked while it measures; true ends that with WorkFailed("interrupted").
+  // Polled while measuring; true ends it with WorkFailed("interrupted").
   std::function<bool()> interrupted = [] { return false; };
 };
 
@@ -38,29 +39,29 @@ struct VariantSpeed {
   std::string name;  // "stable-aa, agent.eta 0.1, on minatar/breakout"
   double steps_per_second = 0;
   double evaluation_seconds = 0;  // of one evaluation
-  double bytes = 0;               // of the directory, with a replay of `states` states
+  double bytes = 0;               // of its directory, with a replay of `states` states
   double states = 0;
   double bytes_per_state = 0;
   double log_bytes_per_step = 0;
 };
 
 struct SweepEstimate {
-  double seconds = 0;        // until all runs are done
+  double seconds = 0;        // until all runs are complete
   double bytes = 0;          // of all runs in the end
-  std::size_t variants = 0;  // that there are
+  std::size_t variants = 0;  // variants in total
   std::vector<VariantSpeed> measured;
-  std::vector<RunEstimate> runs;  // in the order of the sweep's; 0 seconds for those that are done
+  std::vector<RunEstimate> runs;  // in the sweep's order; 0 seconds for completed ones
 };
 
-// WorkFailed, with the reason, if a run cannot be measured. Leaves no files behind.
+// Throws WorkFailed, with the reason, if a run cannot be measured. Leaves no files behind.
 SweepEstimate EstimateSweep(std::span<const SweepRun> runs, const StopRules& stop,
                             const EstimateOptions& options);
 
 // ---- For tests ----
 
-// Numbers of runs to measure, at most `max`: the first one, then always the one that differs in
-// most keys from its nearest so far. `nearest` tells for each run the position of the one that
-// stands for it.
+// The indices of at most `max` runs to measure: the first, then always the one that differs in most
+// keys from its nearest so far. `nearest` gives, for each run, the position of the measured one
+// that stands for it.
 struct ChosenVariants {
   std::vector<std::size_t> runs;
   std::vector<std::size_t> nearest;
@@ -68,13 +69,13 @@ struct ChosenVariants {
 };
 ChosenVariants ChooseVariants(std::span<const SweepRun> runs, std::size_t max);
 
-// What is measured in place of a run of `options`.
+// The options that are measured in place of `options`.
 RunOptions ScaledDown(const RunOptions& options);
 
-// From the directory that such a run has left; WorkFailed if it made too few steps.
+// Reads the directory left by such a run; WorkFailed if it made too few steps.
 VariantSpeed SpeedOf(const std::filesystem::path& directory);
 
-// When `jobs` processes take the next run each, in order.
+// The total time if each of `jobs` processes takes the next run in order.
 double ScheduleSeconds(std::span<const RunEstimate> runs, int jobs);
 
 }  // namespace stableaa

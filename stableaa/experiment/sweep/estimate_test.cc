@@ -67,7 +67,7 @@ TEST(SweepEstimate, WhatIsMeasuredIsTheSameAgentThatLearnsSooner) {
   EXPECT_EQ(scaled.train.steps, options.train.steps) << "a short run is not measured for longer";
 }
 
-// By hand: 50 steps take 1 s, an evaluation 3 s.
+// By hand: 50 steps take 1 s, an evaluation takes 3 s.
 TEST(SweepEstimate, SpeedIsThatOfLearningWithoutEvaluations) {
   const FolderOfRuns folder;
   const std::string header =
@@ -102,8 +102,8 @@ TrainingCommand Shell(const std::string& script) {
   };
 }
 
-// 50 steps a second, 3 s for an evaluation of two games; 1000 states of 40 bytes and 16 of their
-// record; half a byte of episodes.csv a step.
+// 50 steps per second, 3 s for an evaluation of two games; 1000 states of 40 bytes plus 16 for
+// their record; half a byte of episodes.csv per step.
 constexpr const char* kMeasured =
     "mkdir \"$1\"\n"
     "echo step,update,eval_return_mean,replay_states,wall_seconds,wall_replay_bytes_per_frame "
@@ -133,12 +133,12 @@ TEST(SweepEstimate, IsWhatTheMeasuredSpeedMakesOfTheStepsLeft) {
   EXPECT_EQ(estimate.measured[0].name, "stable-aa on minatar/breakout");
   EXPECT_NEAR(estimate.measured[0].steps_per_second, 50, 1e-9);
   ASSERT_EQ(estimate.runs.size(), 3U);
-  // 2000 steps at 50 a second, four evaluations of ten games that take 15 s each.
+  // 2000 steps at 50 per second, and four evaluations of ten games at 15 s each.
   EXPECT_NEAR(estimate.runs[0].seconds, 2000 / 50. + 4 * 15, 1e-9);
   EXPECT_NEAR(estimate.runs[1].seconds, 1000 / 50. + 2 * 15, 1e-9);
   EXPECT_EQ(estimate.runs[2].seconds, 0);
   EXPECT_NEAR(estimate.seconds, 150, 1e-9);
-  // 1000 states more than were measured, and the episodes of 2000 steps.
+  // 1000 more states than measured, and the episodes of 2000 steps.
   EXPECT_NEAR(estimate.runs[0].bytes, kMeasuredBytes + 1000 * 56 + 2000 * .5, 1e-6);
   EXPECT_NEAR(estimate.bytes, 3 * estimate.runs[0].bytes, 1e-6);
 }

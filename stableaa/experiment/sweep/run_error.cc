@@ -26,11 +26,11 @@ constexpr std::size_t kReservedBytes = 4096;
 }  // namespace
 
 void ClearRunError(const fs::path& file) {
-  std::error_code ignored;  // whatever is still there then fails to open
+  std::error_code ignored;  // if something is still there, opening it fails
   fs::remove(file, ignored);
   const Descriptor made(open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!made.is_open()) throw SystemError(fmt::format("cannot write {}", ShownPath(file)), errno);
-  // Some file systems cannot; all but a full disk works there too.
+  // Some file systems cannot reserve space; there, only a full disk goes unreported.
   [[maybe_unused]] const int reserved =
       ::fallocate(made.get(), FALLOC_FL_KEEP_SIZE, 0, kReservedBytes);
 }
@@ -38,13 +38,13 @@ void ClearRunError(const fs::path& file) {
 void WriteRunError(const fs::path& file, std::string_view message) noexcept {
   try {
     const std::string line = Shorten(message, kLongestWritten) + "\n";
-    // Truncating would give back the room that was reserved. One write, so that a kill leaves all
-    // of the line or nothing.
+    // Truncating would release the reserved space. A single write, so that a kill leaves the whole
+    // line or nothing.
     const Descriptor opened(
         open(file.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
     if (!opened.is_open()) return;
     [[maybe_unused]] const ssize_t written = ::write(opened.get(), line.data(), line.size());
-  } catch (const std::exception&) {  // no memory
+  } catch (const std::exception&) {  // out of memory
   }
 }
 

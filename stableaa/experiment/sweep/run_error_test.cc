@@ -42,7 +42,7 @@ TEST_F(RunErrorTest, AnyTextIsOneShortLine) {
   EXPECT_LT(error.size(), 520U);
 }
 
-// By a program that is not ours.
+// Written by a program that is not ours.
 TEST_F(RunErrorTest, WhoeverWroteItTheReaderIsSafe) {
   WriteContent(file_, "bad \x1b]0;title\x07 \xe2\x80\xae\nsecond line\n");
   EXPECT_EQ(ReadRunError(file_), "bad \\u001B]0;title\\u0007 \\u202E");
@@ -81,7 +81,7 @@ TEST_F(RunErrorTest, WhereItCannotBeWrittenNothingHappens) {
   EXPECT_EQ(ReadRunError(folder_ / "no/such/folder"), "");
 }
 
-// So that "the disk is full" can be told.
+// So that a full disk can be reported.
 TEST_F(RunErrorTest, HasItsRoomBeforeItIsWritten) {
   const Descriptor other(::open((folder_ / "x").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   if (::fallocate(other.get(), FALLOC_FL_KEEP_SIZE, 0, 4096) != 0) {

@@ -22,14 +22,14 @@ namespace stableaa {
 namespace fs = std::filesystem;
 namespace {
 
-// The first line, and whole lines from the end of the file.
+// The first line, and the complete lines at the end of the file.
 struct CsvEnds {
   std::string header;
   std::string rows;
 
   CsvEnds(const fs::path& path, std::size_t max_bytes) {
     std::error_code error;
-    if (!fs::is_regular_file(path, error)) return;  // a pipe would wait for its writer
+    if (!fs::is_regular_file(path, error)) return;  // a pipe would block until someone writes
     std::ifstream file(path, std::ios::binary);
     if (!std::getline(file, header)) return;
     const std::streamoff begin = file.tellg();
@@ -50,7 +50,7 @@ std::size_t Column(const std::vector<std::string>& names, std::string_view name)
   return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
 }
 
-// Nothing for a cell that is empty, missing or no finite number.
+// Nothing for a cell that is empty, missing or not a finite number.
 std::optional<double> Number(const std::vector<std::string>& cells, std::size_t column) {
   if (column >= cells.size()) return std::nullopt;
   const std::optional<double> number = NumberOf(cells[column]);

@@ -1,5 +1,5 @@
-// How far a training run is, read from its directory while it may be at work: the newest checkpoint
-// and what metrics.csv says. Changes nothing and takes no lock.
+// How far a training run has come, read from its newest checkpoint and metrics.csv while it may
+// still be running. Changes nothing and takes no lock.
 #ifndef STABLEAA_EXPERIMENT_SWEEP_RUN_PROGRESS_H_
 #define STABLEAA_EXPERIMENT_SWEEP_RUN_PROGRESS_H_
 
@@ -13,33 +13,33 @@
 
 namespace stableaa {
 
-// What the last whole row of metrics.csv says; a row that is being written is left out.
+// From the last complete row of metrics.csv; a row still being written is ignored.
 struct RunMetrics {
   std::int64_t step = 0;
-  double wall_seconds = 0;  // of all parts of the run
+  double wall_seconds = 0;  // over all parts of the run
   double steps_per_second = 0;
   std::optional<double> eval_return = {};  // of the last evaluation
-  // The first evaluation that reached the return asked for.
+  // The first evaluation that reached the requested return.
   std::optional<std::int64_t> reached_step = {};
   std::optional<double> reached_return = {};
 };
 
 struct MetricsQuestion {
-  // The return to reach, and the last step whose rows are believed: those beyond the last
-  // checkpoint will be computed again.
+  // The return to reach, and the last step whose rows count: rows beyond the last checkpoint will
+  // be computed again.
   std::optional<double> eval_return = {};
   std::optional<std::int64_t> last_step = {};
-  // Only the end of a longer file is read.
+  // Of a longer file, only the end is read.
   std::size_t max_bytes = std::size_t{64} << 20;
 };
 
-// All zero if there is no such file or it has no rows.
+// All zero if the file does not exist or has no rows.
 RunMetrics ReadRunMetrics(const std::filesystem::path& run, const MetricsQuestion& question = {});
 
 // The head of the last checkpoint; nothing if none can be read.
 std::optional<CheckpointHead> ReadRunCheckpoint(const std::filesystem::path& run);
 
-// True if another process has the run, or is about to make it.
+// True if another process holds the run, or is about to create it.
 bool RunIsLocked(const std::filesystem::path& run);
 
 }  // namespace stableaa

@@ -67,7 +67,7 @@ TEST_F(RunProgressTest, TheFirstEvaluationThatReachesTheReturnCounts) {
   EXPECT_EQ(metrics.reached_return, 5.5);
   EXPECT_EQ(metrics.eval_return, 1);
   EXPECT_FALSE(Read({.eval_return = 9.5}).reached_step);
-  // Rows beyond the checkpoint are not yet to be believed.
+  // Rows beyond the checkpoint do not count yet.
   EXPECT_EQ(Read({.eval_return = 5, .last_step = 3}).reached_step, 3);
   EXPECT_FALSE(Read({.eval_return = 5, .last_step = 2}).reached_step);
   EXPECT_EQ(Read({.last_step = 2}).step, 2);
@@ -108,10 +108,10 @@ TEST_F(RunProgressTest, CheckpointsAreThoseOfTheTrainer) {
   Trainer::Resume(run)->Run();
   EXPECT_TRUE(ReadRunCheckpoint(run)->IsComplete(options));
   EXPECT_EQ(Trainer::Resume(run), nullptr) << "which says the same";
-  // For more steps it is not.
+  // Not complete if more steps are asked for.
   options.train.steps = 150;
   EXPECT_FALSE(ReadRunCheckpoint(run)->IsComplete(options));
-  // Nor where an evaluation in the last step was stopped.
+  // Nor if it was stopped during the evaluation at the last step.
   options.train.steps = 150;
   EXPECT_FALSE((CheckpointHead{.step = 150, .evaluated_step = 100}.IsComplete(options)));
   EXPECT_TRUE((CheckpointHead{.step = 150, .evaluated_step = 150}.IsComplete(options)));
@@ -131,7 +131,7 @@ TEST_F(RunProgressTest, ARunThatIsBeingMadeIsLockedToo) {
   EXPECT_TRUE(RunIsLocked(folder_ / "run"));
 }
 
-// As runs of other versions write them.
+// Runs of other versions order them differently.
 TEST_F(RunProgressTest, ColumnsAreFoundByName) {
   WriteContent(folder_ / "metrics.csv",
                "wall_seconds,other,eval_return_mean,step\n2.5,x,7,100\n3.5,y,,200\n");

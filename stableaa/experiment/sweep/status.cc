@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostStatusBytes = std::size_t{64} << 20;
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;  // as train.steps
 
-// Numbers and lists as such, anything else as text.
+// Numbers and lists keep their type; anything else becomes text.
 Json ValueJson(const std::string& text) {
   return Json::accept(text) ? Json::parse(text) : Json(text);
 }
@@ -48,7 +48,7 @@ Json AsJson(const SweepRun& run, const RunJsonOptions& options) {
   return object;
 }
 
-// Names of directories and messages need not be UTF-8.
+// Directory names and messages need not be UTF-8.
 std::string Dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }

@@ -115,7 +115,7 @@ TEST_F(SweepStatusTest, APlannedRunHasItsEstimate) {
   EXPECT_FALSE(Json::parse(RunJson(runs_[0], {.planned = true})).contains("estimated_seconds"));
 }
 
-// Numbers and lists of an axis as such, all else as text.
+// Numbers and lists keep their type; anything else becomes text.
 TEST_F(SweepStatusTest, ValuesOfAxesKeepTheirTypes) {
   const SuiteRuns typed(R"(
 [axes]

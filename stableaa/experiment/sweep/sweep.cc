@@ -27,11 +27,11 @@ namespace {
 
 constexpr int kLookMilliseconds = 200;
 constexpr std::size_t kLongestMessage = 500;
-constexpr std::size_t kTailBytes = std::size_t{256} << 10;  // of metrics.csv, while it grows
+constexpr std::size_t kTailBytes = std::size_t{256} << 10;  // of metrics.csv, while it is growing
 constexpr std::size_t kDifferencesShown = 3;
 constexpr double kSecondsToKnowTheRate = 5;
 
-// "agent.eta is 0.1 there, 1.0 in the suite", of the keys that a run cannot change.
+// "agent.eta is 0.1 there, 1.0 in the suite", for the keys that a run cannot change.
 std::string Differences(const RunOptions& there, const RunOptions& here) {
   const std::vector<ConfigKey> theirs = LastingKeys(there), ours = LastingKeys(here);
   std::vector<std::string> differences;
@@ -46,7 +46,8 @@ std::string Differences(const RunOptions& there, const RunOptions& here) {
                      more > 0 ? fmt::format("; and {} more", more) : "");
 }
 
-// Whether the suite itself names the code that the run's files name: then it is the user's word.
+// Whether the suite itself names the code that the run's files name: then the user has asked for
+// it.
 bool SuiteNamesItsCode(const fs::path& directory, const RunOptions& suite) {
   if (!ForeignCodeOf(suite).any()) return false;
   const RunOptions run = ReadRunOptions(directory / "config.toml");
@@ -54,7 +55,7 @@ bool SuiteNamesItsCode(const fs::path& directory, const RunOptions& suite) {
          run.env.python == suite.env.python;
 }
 
-// To notice that a file has changed.
+// For noticing that a file has changed.
 struct FileStamp {
   std::int64_t seconds = 0, nanoseconds = 0, size = 0;
 
@@ -81,8 +82,8 @@ struct Sweep::Job {
   std::size_t number = 0;  // of the run
   TrainingProcess process;
   double seconds_before = 0;
-  // The process cuts off the rows beyond the checkpoint; until the file has changed they are not to
-  // be believed.
+  // The process cuts off the rows beyond the checkpoint; until the file has changed, they do not
+  // count.
   FileStamp metrics = {};
   Stopwatch watch = {};
 };
@@ -93,7 +94,7 @@ Sweep::Sweep(const Suite& suite, const SweepOptions& options)
     : suite_(suite), options_(options), notes_(ReadSweepJson(options.out / "sweep.json")) {
   for (const SuiteRun& run : suite_.runs) {
     runs_.push_back({.run = &run});
-    // Without a note, metrics.csv tells, if less exactly.
+    // Without a note, metrics.csv tells, though less exactly.
     const auto note = notes_.runs.find(run.name);
     if (note != notes_.runs.end()) runs_.back().seconds = note->second.seconds.value_or(0);
     Adopt(runs_.back());
@@ -108,8 +109,8 @@ fs::path Sweep::Log(const SweepRun& run, const std::string& ending) const {
   return options_.out / "logs" / (run.run->name + ending);
 }
 
-// A suite may have changed since, in its runs or in its title. If both have, it is another one,
-// such as one of the same name in another folder.
+// A suite may have been edited since, in its runs or in its title. If both differ it is another
+// suite, such as one with the same name from another folder.
 void Sweep::RefuseAnotherSuite() const {
   if (notes_.runs.empty() || notes_.title == suite_.title) return;
   for (const SuiteRun& run : suite_.runs) {
@@ -153,7 +154,7 @@ void Sweep::Adopt(SweepRun& run) const {
   }
 }
 
-// Nothing if there is more to do; an empty text if all steps were made. Takes steps, seconds and
+// Nothing if there is more to do; an empty text if all steps were made. Updates steps, seconds and
 // the last evaluation from the run's files.
 std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
   const fs::path directory = Directory(run);
@@ -165,7 +166,7 @@ std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
   run.seconds = std::max(run.seconds, metrics.wall_seconds);
   run.eval_return = metrics.eval_return;
   if (checkpoint->IsComplete(run.run->options)) return "";
-  // The evaluation at a former end does not count for a run that goes on.
+  // The evaluation at an earlier end does not count if the run goes on.
   const bool had_ended = IsEndEvaluation(run.run->options, checkpoint->evaluated_step);
   if (metrics.reached_step && !had_ended) {
     return fmt::format("an evaluation reached {:.6g} in step {}", *metrics.reached_return,
@@ -225,8 +226,8 @@ void Sweep::StartWhatFits() {
   }
 }
 
-// Runs that another process has come last: that of a former sweep, which is about to end, or
-// somebody's training.
+// Runs held by another process come last: it may belong to an earlier sweep and be about to end, or
+// be somebody's training.
 std::optional<std::size_t> Sweep::NextRun() {
   std::optional<std::size_t> locked;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
@@ -240,7 +241,7 @@ std::optional<std::size_t> Sweep::NextRun() {
     LogInfo(fmt::format("waiting for another process to end that has {}",
                         ShownPath(Directory(runs_[*locked]))));
   }
-  // After that, the process started for it will say who has it.
+  // After that, the process started for it will say who holds it.
   return patience_->Seconds() < options_.patience_seconds ? std::nullopt : locked;
 }
 
@@ -291,11 +292,11 @@ void Sweep::EndAll() {
               : "stopping: the runs make their checkpoints; once more ends everything at once");
 }
 
-// Or for the time to look at the runs.
+// Also returns when it is time to look at the runs.
 void Sweep::WaitForAnEnd() const {
   std::vector<pollfd> ends;
   for (const auto& job : jobs_) ends.push_back({job->process.end_descriptor(), POLLIN, 0});
-  ::poll(ends.data(), ends.size(), kLookMilliseconds);  // a signal ends it too
+  ::poll(ends.data(), ends.size(), kLookMilliseconds);  // a signal interrupts it too
 }
 
 void Sweep::Look(Job& job) {
@@ -346,7 +347,7 @@ void Sweep::Fail(SweepRun& run, const std::string& message) {
   Save();
 }
 
-// The file says nothing that the runs' directories do not; a full disk must not end the runs.
+// The file holds nothing that the runs' directories do not; a full disk must not end the runs.
 void Sweep::Save() {
   try {
     WriteSweepJson(options_.out / "sweep.json", suite_.title, runs_);
@@ -366,7 +367,7 @@ void Sweep::Show() {
   Save();
 }
 
-// From the steps that all runs together have made since Run began.
+// Based on the steps that all runs together have made since Run began.
 std::optional<double> Sweep::SecondsLeft() const {
   std::int64_t steps = 0, left = 0;
   for (const SweepRun& run : runs_) {

@@ -1,10 +1,10 @@
-// A sweep: the runs of a suite as processes of their own, several at a time, until all are done.
+// A sweep trains the runs of a suite, each in a process of its own, several at a time.
 //
 //   const Suite suite = ReadSuite("figure1.toml");
 //   const auto train = [](const TrainTask& task) -> std::vector<std::string> {
 //     return {"my-trainer", task.config.string(), task.run.string()};
 //   };
-//   // Looks at what is there; BadInput for what does not fit.
+//   // Looks at the directory; BadInput if its runs do not fit the suite.
 //   Sweep sweep(suite, {.train = train, .out = "runs/figure1", .jobs = 2});
 //   sweep.Open();  // WorkFailed if another sweep is at work there
 //   sweep.Run([&] { return interrupt.requested(); });
@@ -19,11 +19,11 @@
 //   logs/NAME.error   why it failed the last time, one line (run_error.h)
 //   NAME/             the run (rl/run/run_directory.h)
 //
-// A sweep goes on with the runs in the directory, whoever made them: it keeps those that are
-// complete and resumes the others. So a sweep that was interrupted, killed or had failures goes on
-// when it is started again, to the same results as one that nothing happened to.
+// A sweep continues the runs in the directory, whoever made them: it keeps those that are complete
+// and resumes the others. So a sweep that was interrupted, killed or had failures can be started
+// again, and reaches the same results as an undisturbed one.
 //
-// The processes do not outlive the sweep. When it is killed they make a checkpoint and end; the
+// The processes do not outlive the sweep. If it is killed, they write a checkpoint and end; the
 // next sweep waits for that.
 #ifndef STABLEAA_EXPERIMENT_SWEEP_SWEEP_H_
 #define STABLEAA_EXPERIMENT_SWEEP_SWEEP_H_
@@ -47,25 +47,25 @@
 namespace stableaa {
 
 struct SweepOptions {
-  // The command that trains one run; only Run needs it.
+  // Trains one run; only Run needs it.
   TrainingCommand train = {};
   std::filesystem::path out;
   // What messages call `out`: "choose another directory".
   std::string out_name = "directory";
-  int jobs = 1;  // runs at a time
-  // How long to wait for runs that other processes have, once nothing else is left to do.
+  int jobs = 1;  // runs in parallel
+  // How long to wait for runs held by other processes, once nothing else is left to do.
   double patience_seconds = 60;
-  // Between two lines that sum up, where there is no terminal.
+  // Time between summary lines when there is no terminal.
   double summary_seconds = 30;
 };
 
 class Sweep {
  public:
-  // Looks at what is there and changes nothing. `suite` has to outlive it. BadInput, naming the
+  // Looks at the directory and changes nothing. `suite` must outlive it. BadInput, naming the
   // directory and the keys that differ, for a run made with another configuration (train.steps and
   // train.threads may differ).
   Sweep(const Suite& suite, const SweepOptions& options);
-  // Ends processes that are still running, at once.
+  // Kills processes that are still running.
   ~Sweep();
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
@@ -73,11 +73,11 @@ class Sweep {
   // In the order of the suite.
   const std::vector<SweepRun>& runs() const { return runs_; }
 
-  // Makes the directory and takes its lock. BadInput if it holds another suite's runs.
+  // Creates the directory and takes its lock. BadInput if it holds another suite's runs.
   void Open();
 
   // Call Open first. Returns true once no run is left to do; some may have failed. When
-  // `interrupted` says so, the runs make their checkpoints and end, and it returns false.
+  // `interrupted` returns true, the runs write their checkpoints and end, and Run returns false.
   bool Run(const std::function<bool()>& interrupted);
 
  private:
@@ -104,12 +104,12 @@ class Sweep {
 
   const Suite& suite_;
   const SweepOptions options_;
-  const SweepNotes notes_;  // as it was in the beginning
+  const SweepNotes notes_;  // as found at the start
   std::vector<SweepRun> runs_;
   Descriptor lock_;
   std::vector<std::unique_ptr<Job>> jobs_;
   bool ending_ = false;                // interrupted: nothing new is started
-  std::optional<Stopwatch> patience_;  // since only runs that others have are left
+  std::optional<Stopwatch> patience_;  // since only runs held by others are left
   Stopwatch watch_, summary_;
   std::int64_t steps_before_ = 0;  // of all runs, when Run began
   bool could_save_ = true;

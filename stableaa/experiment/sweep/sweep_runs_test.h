@@ -1,4 +1,4 @@
-// For tests of what a sweep knows of its runs.
+// For tests of what a sweep knows about its runs.
 #ifndef STABLEAA_EXPERIMENT_SWEEP_SWEEP_RUNS_TEST_H_
 #define STABLEAA_EXPERIMENT_SWEEP_SWEEP_RUNS_TEST_H_
 
@@ -10,7 +10,7 @@
 
 namespace stableaa {
 
-// The runs of a suite, given as TOML, before any of them has begun.
+// The runs of a suite given as TOML, none of them started.
 struct SuiteRuns {
   explicit SuiteRuns(const std::string& toml) : suite(ParseSuite(toml, "my.toml")) {
     for (const SuiteRun& run : suite.runs) runs.push_back({.run = &run});

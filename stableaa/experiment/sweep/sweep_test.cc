@@ -1,4 +1,5 @@
-// Sweeps whose runs are trained by shell scripts. cli/sweep_command_test.cc has those of `train`.
+// Sweeps whose runs are trained by shell scripts. cli/sweep_command_test.cc tests them with
+// `train`.
 
 #include "stableaa/experiment/sweep/sweep.h"
 
@@ -36,7 +37,7 @@ const std::string kFirst = "classic-cartpole-stable-aa-1", kSecond = "classic-ca
 
 class SweepTest : public ::testing::Test {
  protected:
-  // A run as `train` leaves it after so many of its steps.
+  // A run as `train` leaves it after that many steps.
   void Train(std::size_t number, const fs::path& directory, std::int64_t steps = 60) const {
     fs::create_directories(directory.parent_path());
     const auto trainer = Trainer::Start(directory, suite_.runs[number].options);
@@ -59,7 +60,7 @@ class SweepTest : public ::testing::Test {
   fs::path Out() const { return folder_ / "out"; }
   fs::path ErrorFile(const std::string& name) const { return Out() / "logs" / (name + ".error"); }
 
-  // The runs after a sweep that came to its end, by name.
+  // The runs after a completed sweep, by name.
   std::map<std::string, SweepRun> Sweep(const SweepOptions& options) const {
     stableaa::Sweep sweep(suite_, options);
     sweep.Open();
@@ -71,7 +72,7 @@ class SweepTest : public ::testing::Test {
 
   const FolderOfRuns folder_;
   const Suite suite_ = ParseSuite(kTwoRuns, "two.toml");
-  mutable std::map<std::string, TrainTask> tasks_;  // that commands were asked for
+  mutable std::map<std::string, TrainTask> tasks_;  // for which commands were requested
 };
 
 TEST_F(SweepTest, LookingChangesNothing) {
@@ -113,7 +114,7 @@ TEST_F(SweepTest, ARunThatHasBegunIsGoneOnWith) {
 
 TEST_F(SweepTest, AtMostSoManyRunsAreAtWork) {
   TrainBoth();
-  // The second one there finds the first.
+  // A process that runs at the same time as another finds its `busy`.
   const std::string count =
       "cd '" + folder_.path().string() + "'; mkdir busy || touch two; sleep .3; rmdir busy; ";
   Sweep({.train = CopyOfTrained(count), .out = Out(), .jobs = 1});
@@ -139,7 +140,7 @@ TEST_F(SweepTest, AFailureIsToldInTheWordsOfTheErrorFile) {
   EXPECT_TRUE(fs::exists(ErrorFile(kFirst)));
   EXPECT_FALSE(fs::exists(ErrorFile(kSecond)));
 
-  // Gone when the run is tried again, even by a process that says nothing.
+  // Cleared when the run is tried again, even by a process that says nothing.
   runs = Sweep({.train = Shell("exit 5"), .out = Out()});
   EXPECT_EQ(runs[kFirst].message, "its process ended with exit code 5");
   EXPECT_FALSE(fs::exists(ErrorFile(kFirst)));

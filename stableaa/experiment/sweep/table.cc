@@ -12,7 +12,7 @@
 namespace stableaa {
 namespace {
 
-// ECMA-48: erase to the end of the line, of the screen.
+// ECMA-48: erase to the end of the line, and of the screen.
 constexpr std::string_view kEraseLine = "\x1b[K";
 constexpr std::string_view kEraseBelow = "\x1b[J";
 
@@ -27,7 +27,7 @@ struct TerminalSize {
   }
 };
 
-// Long names lose their beginning, which they have in common.
+// Long names lose their beginning, which they share.
 std::string RunRow(const SweepRun& run, std::size_t name_width) {
   std::string name = run.run->name;
   if (name.size() > name_width) name = ".." + name.substr(name.size() - name_width + 2);
@@ -64,7 +64,7 @@ std::vector<std::string> SweepRows(std::span<const SweepRun> runs,
     name_width = std::max(name_width, run.run->name.size());
   }
   std::vector<std::string> lines;
-  const std::size_t room = rows > 1 ? rows - 1 : 0;  // beside the summary
+  const std::size_t room = rows > 1 ? rows - 1 : 0;  // besides the summary
   const bool all_fit = running.size() <= room;
   const std::size_t shown = all_fit ? running.size() : std::max<std::size_t>(room, 1) - 1;
   constexpr std::size_t kNumbers = 30, kShortest = 8;  // columns
@@ -89,7 +89,7 @@ std::string AsLiveLine(const std::vector<std::string>& rows) {
 
 void SweepTable::Draw(std::span<const SweepRun> runs, std::optional<double> seconds_left) {
   const TerminalSize size(stream_);
-  // A full last column, or row, would scroll.
+  // Filling the last column or row would scroll.
   DrawLiveLine(stream_, this,
                AsLiveLine(SweepRows(runs, seconds_left, std::max<std::size_t>(size.columns, 2) - 1,
                                     std::max<std::size_t>(size.rows, 2) - 1)));

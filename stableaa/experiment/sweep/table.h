@@ -1,10 +1,10 @@
-// A sweep on the terminal: a line per run at work and a summary below, redrawn in place.
+// A sweep on the terminal: a line per running run and a summary below, redrawn in place.
 //
 //   minatar-breakout-stable-aa-1   45%   812/s  eval 3.2
 //   minatar-breakout-raa-1         12%   903/s
 //   12 of 45 done, 2 running, 31 left  1h12m left
 //
-// It is a live line (base/terminal/live_line.h) of several rows: messages go above it.
+// It is a live line (base/terminal/live_line.h) with several rows: messages go above it.
 #ifndef STABLEAA_EXPERIMENT_SWEEP_TABLE_H_
 #define STABLEAA_EXPERIMENT_SWEEP_TABLE_H_
 
@@ -22,14 +22,13 @@ namespace stableaa {
 // "12 of 45 done, 1 failed, 2 running, 30 left". `seconds_left` is for all of them.
 std::string SweepSummary(std::span<const SweepRun> runs, std::optional<double> seconds_left);
 
-// No line is longer than `columns` and there are no more than `rows` of them; the last one is the
-// summary.
+// At most `rows` lines, each at most `columns` wide; the last one is the summary.
 std::vector<std::string> SweepRows(std::span<const SweepRun> runs,
                                    std::optional<double> seconds_left, std::size_t columns,
                                    std::size_t rows);
 
-// The lines as what DrawLiveLine draws: it leaves the cursor where the first line begins, so that
-// erasing a line, and writing another in its place, moves all of them down.
+// The lines as DrawLiveLine expects them: the cursor is left where the first line begins, so that
+// erasing a line and writing another in its place moves all of them down.
 std::string AsLiveLine(const std::vector<std::string>& rows);
 
 class SweepTable {

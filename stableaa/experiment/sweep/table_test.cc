@@ -48,7 +48,7 @@ TEST_F(SweepTableTest, TheTableFitsAnyTerminal) {
     }
   }
   EXPECT_EQ(SweepRows(runs_, {}, 80, 3)[1], "... and 3 more");
-  // A long name shows its end, which tells it from the others.
+  // A long name shows its end, which distinguishes it.
   EXPECT_EQ(SweepRows(runs_, {}, 50, 9)[3], "..-stable-aa-eta-2-2    0%    12k/s  eval -1234");
 }
 
@@ -68,7 +68,7 @@ TEST_F(SweepTableTest, TheSummaryNamesOnlyWhatThereIs) {
   EXPECT_EQ(SweepSummary(runs_, std::nullopt), "4 of 4 done");
 }
 
-// Only what is complete is 100 %.
+// Only complete runs show 100 %.
 TEST_F(SweepTableTest, SharesAreRoundedDown) {
   runs_[0].state = SweepState::kRunning;
   for (const auto& [steps, shown] :

@@ -1,4 +1,4 @@
-// One training run as a process of its own, started by whatever command the caller gives.
+// One training run in a process of its own, started by a command that the caller provides.
 #ifndef STABLEAA_EXPERIMENT_SWEEP_TRAINING_PROCESS_H_
 #define STABLEAA_EXPERIMENT_SWEEP_TRAINING_PROCESS_H_
 
@@ -16,28 +16,28 @@ namespace stableaa {
 // What a process is asked to train.
 struct TrainTask {
   std::filesystem::path run;  // the run's directory
-  // The configuration of a new run, as TOML; empty: `run` holds one to go on with.
+  // The configuration of a new run, as TOML; empty: continue the one in `run`.
   std::filesystem::path config = {};
   std::int64_t steps = 0;  // of the whole run
   int threads = 1;
-  // The user has chosen the foreign code (rl/run/trust.h) that the run's files name.
+  // The user approved the foreign code (rl/run/trust.h) that the run's files name.
   bool trust = false;
   // End at the first evaluation whose mean return is at least this.
   std::optional<double> enough_return = {};
 };
 
-// The program, then its arguments. The process
+// The program and its arguments. The process
 // - writes the run's directory (rl/run/run_directory.h) and ends with exit code 0;
-// - makes a checkpoint and ends on SIGTERM, with exit code 0 too;
-// - should end likewise when the process that started it ends;
-// - writes why it fails to the file that STABLEAA_ERROR_FILE names (run_error.h) and ends with
-//   another exit code.
+// - on SIGTERM, writes a checkpoint and ends, also with exit code 0;
+// - should do the same when the process that started it ends;
+// - on failure, writes the reason to the file that STABLEAA_ERROR_FILE names (run_error.h) and ends
+//   with another exit code.
 using TrainingCommand = std::function<std::vector<std::string>(const TrainTask&)>;
 
 class TrainingProcess {
  public:
   struct Files {
-    std::filesystem::path log;    // what the process says is appended to it
+    std::filesystem::path log;    // the process's output is appended to it
     std::filesystem::path error;  // run_error.h
   };
 
@@ -45,18 +45,18 @@ class TrainingProcess {
   TrainingProcess(const TrainingCommand& command, const TrainTask& task, Files files);
 
   bool HasEnded() { return process_->Wait(0); }
-  // Readable, for poll(), once it has.
+  // Becomes readable, for poll(), once it has ended.
   int end_descriptor() const { return process_->end_descriptor(); }
 
-  // Sends SIGTERM, once only: the process also gets one should we be killed, and a second one ends
-  // it at once, as a second Ctrl-C does.
+  // Sends SIGTERM, but only once: the process also gets one if we are killed, and a second one ends
+  // it at once, like a second Ctrl-C.
   void TellToEnd();
   void Kill() { process_->Kill(); }
 
   // After its end; exit_code is empty if a signal ended it.
   std::optional<int> exit_code() const { return process_->exit_code(); }
   std::string End() const { return process_->End(); }  // "ended with exit code 3"
-  // Why it failed, in its own words; empty if it has written none.
+  // Why it failed, in its own words; empty if it did not say.
   std::string Failure() const;
 
  private:

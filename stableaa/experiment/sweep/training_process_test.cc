@@ -82,7 +82,7 @@ TEST_F(TrainingProcessTest, FailuresAreToldInTheErrorFile) {
   EXPECT_FALSE(first.exit_code());
   EXPECT_EQ(first.End(), "was killed by signal 9 (Killed)");
   EXPECT_EQ(first.Failure(), "no room");
-  // Another try begins without it, and what is said elsewhere is no error.
+  // The next try starts with an empty file, and output elsewhere is no error.
   TrainingProcess second = Start(Shell("echo 'stableaa: error: no' >&2; exit 3"));
   ASSERT_TRUE(Ends(second));
   EXPECT_EQ(second.exit_code(), 3);
