@@ -13,7 +13,7 @@ std::string RealText(double value) {
     char* const end = std::to_chars(std::begin(buffer), std::end(buffer), value, format).ptr;
     return std::string(buffer, end);
   };
-  const std::string scientific = write(std::chars_format::scientific);
+  std::string scientific = write(std::chars_format::scientific);
   if (!std::isfinite(value)) return scientific;
   // No exponent where people would not write one; to_chars alone picks the shorter form, 1e+05.
   const int exponent = std::atoi(scientific.c_str() + scientific.find('e') + 1);

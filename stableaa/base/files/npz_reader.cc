@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "stableaa/base/files/npy_header.h"
+#include "stableaa/base/files/npz_format.h"
 #include "stableaa/base/text/plain_text.h"
 
 namespace stableaa {
