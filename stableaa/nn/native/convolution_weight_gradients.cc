@@ -30,7 +30,8 @@ ConvolutionWeightGradients::ConvolutionWeightGradients(const PlanStep& step,
                                                        NativeValues& values,
                                                        PackedGradients& packed)
     : kernels_(BestKernels()), step_(step), in_rows_(in_rows), values_(values), packed_(packed) {
-  for (std::ptrdiff_t r = 0; r < step.kernel * step.in.channels; ++r) {
+  const auto rows = static_cast<std::ptrdiff_t>(step.kernel) * step.in.channels;
+  for (std::ptrdiff_t r = 0; r < rows; ++r) {
     count_rows_.push_back(r);
     panel_rows_.push_back(r * kPanelSize);
   }

@@ -78,7 +78,7 @@ TargetNetworks Learner::EmptyNetworks(const RunOptions& options, std::shared_ptr
   return {std::move(plan), layout, options.agent.window(), CachedStates(options)};
 }
 
-Learner::Learner(const RunOptions& options, std::shared_ptr<const Plan> plan,
+Learner::Learner(const RunOptions& options, const std::shared_ptr<const Plan>& plan,
                  const ObservationLayout& layout, Replay& replay)
     : Learner(options, plan, layout, replay, FirstNetworks(options, plan, layout)) {}
 

@@ -49,7 +49,7 @@ class Learner {
   // Draws parameters from the seed's stream "network", batches from "replay", and the samples for
   // mixing weights from "weights". The replay must outlive the learner and have a reserve of at
   // least ReplayReserve(options).
-  Learner(const RunOptions& options, std::shared_ptr<const Plan> plan,
+  Learner(const RunOptions& options, const std::shared_ptr<const Plan>& plan,
           const ObservationLayout& layout, Replay& replay);
   // The same, but with these target networks instead of a copy of the online one, to start in the
   // middle of a run, as benchmarks do.
