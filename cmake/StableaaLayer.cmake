@@ -45,6 +45,10 @@ function(stableaa_layer name)
     STABLEAA_INTERNAL_HEADERS "${arg_INTERNAL_HEADERS}")
   target_compile_features(stableaa_${name} PUBLIC cxx_std_20)
   target_compile_options(stableaa_${name} PRIVATE ${STABLEAA_WARNINGS})
+  if(STABLEAA_FUZZ)
+    # Counts what a fuzzer's input reaches; other programs link it all the same.
+    target_compile_options(stableaa_${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   set_target_properties(stableaa_${name} PROPERTIES
     UNITY_BUILD ${STABLEAA_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   target_include_directories(stableaa_${name} PUBLIC $<BUILD_INTERFACE:${root}>)
