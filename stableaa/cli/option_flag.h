@@ -1,4 +1,5 @@
-// The command-line flag of an mdp option.
+// The command-line flag of a layer's option; FlagOf is the OptionLabel (core/option_label.h) that
+// commands pass.
 #ifndef STABLEAA_CLI_OPTION_FLAG_H_
 #define STABLEAA_CLI_OPTION_FLAG_H_
 

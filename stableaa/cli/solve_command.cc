@@ -487,8 +487,8 @@ void AddOptionFlag(CLI::App& solve, const SolveOption& option, SolveFlags& flags
     CLI::Option* const added =
         solve.add_option(flag, flags.numbers[option.name], meaning)->type_name(option.TypeText());
     if (number->whole) {
-      const double most = std::min(number->range.most, static_cast<double>(kMostExactWhole));
-      added->transform(WholeBetween(static_cast<std::int64_t>(number->range.least),
+      const double most = std::min(number->range.at_most, static_cast<double>(kMostExactWhole));
+      added->transform(WholeBetween(static_cast<std::int64_t>(number->range.at_least),
                                     static_cast<std::uint64_t>(most)));
     }
   } else if (std::holds_alternative<SolveOption::Choice>(option.value)) {
@@ -499,14 +499,19 @@ void AddOptionFlag(CLI::App& solve, const SolveOption& option, SolveFlags& flags
 }
 
 void AddAcceleratorFlags(CLI::App& solve, SolveFlags& flags) {
-  solve.add_option("--memory", flags.memory, "Differences that it mixes (default: 5)")
+  const AcceleratorOptions defaults;
+  const auto add = [&solve](const char* flag, auto& value, const char* meaning,
+                            const auto& by_default) {
+    return solve.add_option(flag, value, fmt::format("{} (default: {})", meaning, by_default));
+  };
+  add("--memory", flags.memory, "Differences that it mixes", defaults.memory)
       ->transform(WholeBetween(0, Window::kMaxMemory))
-      ->type_name("M in [0, 1000]");
-  solve.add_option("--weights", flags.weights, "Its penalty on the weights (default: relative)")
+      ->type_name(fmt::format("M in [0, {}]", Window::kMaxMemory));
+  add("--weights", flags.weights, "Its penalty on the weights", Name(defaults.weights.rule))
       ->type_name("vanilla|raa|stable|relative");
-  solve.add_option("--eta", flags.eta, "Strength of the penalty (default: 1e-10)")
+  add("--eta", flags.eta, "Strength of the penalty", defaults.weights.eta)
       ->type_name("E in [0, 1e100]");
-  solve.add_option("--damping", flags.damping, "Share of the images in the mix (default: 1)")
+  add("--damping", flags.damping, "Share of the images in the mix", defaults.damping)
       ->type_name("B in (0, 2]");
   solve
       .add_option("--set", flags.overrides,

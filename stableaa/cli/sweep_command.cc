@@ -20,6 +20,7 @@
 #include "stableaa/base/terminal/progress.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/option_flag.h"
 #include "stableaa/cli/program.h"
 #include "stableaa/core/error.h"
 #include "stableaa/experiment/suite/suite.h"
@@ -202,7 +203,7 @@ void RunSweep(const SweepFlags& flags) {
       .train = TrainingCommand,
       .out = flags.out ? std::filesystem::path(*flags.out)
                        : std::filesystem::path("runs") / std::filesystem::path(flags.suite).stem(),
-      .out_name = "--out",
+      .label = FlagOf,
       .jobs = flags.jobs.value_or(std::max(1, CoreCount() / threads))};
   Sweep sweep(suite, options);
   if (!flags.dry_run) sweep.Open();

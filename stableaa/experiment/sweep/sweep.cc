@@ -118,7 +118,8 @@ void Sweep::RefuseAnotherSuite() const {
   }
   throw BadInput(fmt::format(
       "{} holds the runs of another suite{}; choose another {}", ShownPath(options_.out),
-      notes_.title.empty() ? "" : fmt::format(", '{}'", Shorten(notes_.title)), options_.out_name));
+      notes_.title.empty() ? "" : fmt::format(", '{}'", Shorten(notes_.title)),
+      options_.label("out")));
 }
 
 void Sweep::Adopt(SweepRun& run) const {
@@ -132,7 +133,7 @@ void Sweep::Adopt(SweepRun& run) const {
   if (!fs::exists(directory / "config.toml", error)) {
     if (fs::is_directory(status) && fs::is_empty(directory, error)) return;
     throw BadInput(fmt::format("{} is in the way: it holds no run; choose another {}",
-                               ShownPath(directory), options_.out_name));
+                               ShownPath(directory), options_.label("out")));
   }
   RunOptions there;
   try {
@@ -146,7 +147,7 @@ void Sweep::Adopt(SweepRun& run) const {
   if (Fingerprint(there) != Fingerprint(run.run->options)) {
     throw BadInput(fmt::format("{} was made with another configuration: {}; choose another {}",
                                ShownPath(directory), Differences(there, run.run->options),
-                               options_.out_name));
+                               options_.label("out")));
   }
   if (const std::optional<std::string> why = WhyDone(run)) {
     run.state = SweepState::kDone;

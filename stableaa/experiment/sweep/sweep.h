@@ -35,9 +35,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stableaa/base/files/descriptor.h"
+#include "stableaa/core/option_label.h"
 #include "stableaa/core/stopwatch.h"
 #include "stableaa/experiment/suite/suite.h"
 #include "stableaa/experiment/sweep/status.h"
@@ -50,8 +52,8 @@ struct SweepOptions {
   // Trains one run; only Run needs it.
   TrainingCommand train = {};
   std::filesystem::path out;
-  // What messages call `out`: "choose another directory".
-  std::string out_name = "directory";
+  // What messages call `out`, the one option that they name: "choose another directory".
+  OptionLabel label = [](std::string_view) { return "directory"; };
   int jobs = 1;  // runs in parallel
   // How long to wait for runs held by other processes, once nothing else is left to do.
   double patience_seconds = 60;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stableaa/base/config/config.h"
@@ -200,7 +201,8 @@ TEST_F(SweepTest, ARefusalNamesTheDirectoryAsTheCallerDoes) {
   };
   const std::string message = (Out() / kFirst).string() + " is in the way: it holds no run; ";
   EXPECT_EQ(refused({.out = Out()}), message + "choose another directory");
-  EXPECT_EQ(refused({.out = Out(), .out_name = "--out"}), message + "choose another --out");
+  const auto flag = [](std::string_view name) { return "--" + std::string(name); };
+  EXPECT_EQ(refused({.out = Out(), .label = flag}), message + "choose another --out");
 }
 
 }  // namespace stableaa::sweep_test

@@ -64,8 +64,8 @@
 #include <string>
 #include <string_view>
 
+#include "stableaa/core/option_label.h"
 #include "stableaa/mdp/model/model.h"
-#include "stableaa/mdp/option_label.h"
 
 namespace stableaa {
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <type_traits>
-#include <utility>
 
 #include "stableaa/core/error.h"
 #include "stableaa/mdp/model/model.h"
@@ -14,60 +13,24 @@ namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-// A number stored in a field of any of these types.
-template <auto kField>
-SolveOption::Number NumberIn(const std::string& symbol, const OptionRange& range) {
-  using Field = std::remove_cvref_t<decltype(std::declval<SolveOptions>().*kField)>;
-  SolveOption::Number number{.symbol = symbol, .range = range, .get = {}, .set = {}};
-  number.whole = std::is_same_v<Field, int> || std::is_same_v<Field, std::optional<int>>;
-  number.get = [](const SolveOptions& options) -> std::optional<double> { return options.*kField; };
-  number.set = [](SolveOptions& options, double value) {
-    if constexpr (std::is_same_v<Field, int> || std::is_same_v<Field, std::optional<int>>) {
-      options.*kField = static_cast<int>(value);
-    } else {
-      options.*kField = value;
-    }
-  };
-  return number;
-}
+// Below, `field` is a member of SolveOptions, or a function that returns a reference to one of its
+// parts.
 
-// A choice among values by name. `field` returns a reference to the variable that holds it.
-template <typename Enum, typename FieldOf, typename NameOf>
-SolveOption::Choice OneOf(const std::vector<Enum>& values, const FieldOf& field,
-                          const NameOf& name_of) {
-  SolveOption::Choice choice;
-  for (const Enum value : values) choice.names.emplace_back(name_of(value));
-  choice.get = [values, field](const SolveOptions& options) {
-    return static_cast<std::size_t>(std::ranges::find(values, field(options)) - values.begin());
-  };
-  choice.set = [values, field](SolveOptions& options, std::size_t index) {
-    field(options) = values[index];
-  };
-  return choice;
-}
-
-template <auto kField, typename Enum>
-SolveOption::Choice OneOf(const std::vector<Enum>& values) {
-  const auto field = [](auto& options) -> auto& { return options.*kField; };
-  return OneOf(values, field, [](Enum value) { return Name(value); });
-}
-
-SolveOption::Choice AnyOperator() {
-  using enum BackupKind;
-  const auto field = [](auto& options) -> auto& { return options.backup.kind; };
-  return OneOf(std::vector{kMax, kMellowmax, kBoltzmann, kDynamicBoltzmann}, field, BackupName);
-}
-
-SolveOption::Number Omega() {
-  return {.symbol = "W",
-          .range = {.least = 0},
-          .get = [](const SolveOptions& options) { return options.backup.omega; },
-          .set = [](SolveOptions& options, double omega) { options.backup.omega = omega; }};
-}
-
-template <auto kField>
-SolveOption::Switch TurnsOn() {
-  return {[](SolveOptions& options) { options.*kField = true; }};
+template <typename Field>
+SolveOption::Number NumberIn(Field field, const std::string& symbol, const RealRange& range) {
+  using Value = std::remove_cvref_t<std::invoke_result_t<Field, SolveOptions&>>;
+  constexpr bool kWhole = std::is_same_v<Value, int> || std::is_same_v<Value, std::optional<int>>;
+  return {.symbol = symbol,
+          .range = range,
+          .whole = kWhole,
+          .get = [field](const SolveOptions& options) -> std::optional<double> {
+            return std::invoke(field, options);
+          },
+          .set =
+              [field](SolveOptions& options, double value) {
+                std::invoke(field, options) =
+                    static_cast<std::conditional_t<kWhole, int, double>>(value);
+              }};
 }
 
 SolveOption::Number Whole(SolveOption::Number number) {
@@ -75,77 +38,124 @@ SolveOption::Number Whole(SolveOption::Number number) {
   return number;
 }
 
+template <typename Field, typename Enum, typename NameOf>
+SolveOption::Choice OneOf(Field field, const std::vector<Enum>& values, const NameOf& name_of) {
+  SolveOption::Choice choice;
+  for (const Enum value : values) choice.names.emplace_back(name_of(value));
+  choice.get = [values, field](const SolveOptions& options) {
+    const auto found = std::ranges::find(values, std::invoke(field, options));
+    return static_cast<std::size_t>(found - values.begin());
+  };
+  choice.set = [values, field](SolveOptions& options, std::size_t index) {
+    std::invoke(field, options) = values[index];
+  };
+  return choice;
+}
+
+template <typename Field, typename Enum>
+SolveOption::Choice OneOf(Field field, const std::vector<Enum>& values) {
+  return OneOf(field, values, [](Enum value) { return Name(value); });
+}
+
+template <typename Field>
+SolveOption::Switch TurnsOn(Field field) {
+  return {[field](SolveOptions& options) { std::invoke(field, options) = true; }};
+}
+
+// Without the defaults that the fields tell.
 std::vector<SolveOption> MakeDescription() {
   using enum SolveMethod;
+  using enum BackupKind;
   using Options = SolveOptions;
+  const auto kind = [](auto& options) -> auto& { return options.backup.kind; };
+  const auto omega = [](auto& options) -> auto& { return options.backup.omega; };
   return {
       {.name = "discount",
-       .value = NumberIn<&Options::discount>("G", {.least = 0, .most = 1, .most_open = true}),
+       .value = NumberIn(&Options::discount, "G", {.at_least = 0, .below = 1}),
        .meaning = "Discount; wins over the file's",
        .by_default = "that of the file"},
       {.name = "tolerance",
-       .value =
-           NumberIn<&Options::tolerance>("E", {.least = 0, .least_open = true, .most_open = true}),
-       .meaning = "Guaranteed bound on the error of every value",
-       .by_default = "1e-6"},
+       .value = NumberIn(&Options::tolerance, "E", {.above = 0}),
+       .meaning = "Guaranteed bound on the error of every value"},
       {.name = "method",
-       .value = OneOf<&Options::method>(std::vector{kAuto, kVi, kGs, kJacobi, kPi, kMpi, kIpi}),
+       .value = OneOf(&Options::method, std::vector{kAuto, kVi, kGs, kJacobi, kPi, kMpi, kIpi}),
        .meaning = "Method",
        .by_default = "auto, which chooses and says why"},
       {.name = "operator",
-       .value = AnyOperator(),
-       .meaning = "How the values of actions become that of a state; other than max with vi only",
-       .by_default = "max"},
+       .value =
+           OneOf(kind, std::vector{kMax, kMellowmax, kBoltzmann, kDynamicBoltzmann}, BackupName),
+       .meaning = "How the values of actions become that of a state; other than max with vi only"},
       {.name = "omega",
-       .value = Omega(),
-       .meaning = "Inverse temperature of the operator; for dynamic-boltzmann c of c*t^2",
-       .by_default = "5"},
+       .value = NumberIn(omega, "W", {.at_least = 0, .infinite = true}),
+       .meaning = "Inverse temperature of the operator; for dynamic-boltzmann c of c*t^2"},
       {.name = "order",
-       .value = OneOf<&Options::order>(std::vector{StateOrder::kModel, StateOrder::kBfs}),
+       .value = OneOf(&Options::order, std::vector{StateOrder::kModel, StateOrder::kBfs}),
        .meaning = "Order of the states in gs, ipi, pi: as numbered, or by steps to the goal",
-       .by_default = "bfs",
        .users = {kGs, kIpi, kPi, kAuto}},
       {.name = "evaluation_sweeps",
-       .value = NumberIn<&Options::evaluation_sweeps>("N", {.least = 0, .most = 1'000'000}),
+       .value = NumberIn(&Options::evaluation_sweeps, "N", {.at_least = 0, .at_most = 1'000'000}),
        .meaning = "Most sweeps of a policy between improvements, in mpi and gs",
        .by_default = "40 for mpi, 20 for gs",
        .users = {kMpi, kGs}},
       {.name = "inner",
-       .value = OneOf<&Options::inner>(std::vector{InnerSolver::kBicgstab, InnerSolver::kGmres}),
+       .value = OneOf(&Options::inner, std::vector{InnerSolver::kBicgstab, InnerSolver::kGmres}),
        .meaning = "Krylov method of ipi and auto",
-       .by_default = "bicgstab",
        .users = {kIpi, kAuto}},
       {.name = "preconditioner",
-       .value = OneOf<&Options::preconditioner>(
-           std::vector{Preconditioner::kIlu, Preconditioner::kGaussSeidel}),
+       .value = OneOf(&Options::preconditioner,
+                      std::vector{Preconditioner::kIlu, Preconditioner::kGaussSeidel}),
        .meaning = "Of ipi and auto",
-       .by_default = "ilu",
        .users = {kIpi, kAuto}},
       {.name = "anderson",
-       .value = TurnsOn<&Options::anderson>(),
+       .value = TurnsOn(&Options::anderson),
        .meaning = "Anderson acceleration of vi (the default) or mpi"},
       {.name = "minimize",
-       .value = TurnsOn<&Options::minimize>(),
+       .value = TurnsOn(&Options::minimize),
        .meaning = "Rewards are costs: the smallest value is best"},
       {.name = "threads",
-       .value = NumberIn<&Options::threads>("N", {.least = 1, .most = 1024}),
-       .meaning = "Threads; the result does not depend on it",
-       .by_default = "1"},
+       .value = NumberIn(&Options::threads, "N", {.at_least = 1, .at_most = 1024}),
+       .meaning = "Threads; the result does not depend on it"},
       {.name = "max_seconds",
-       .value = NumberIn<&Options::max_seconds>("S", {.least = 0}),
+       .value = NumberIn(&Options::max_seconds, "S", {.at_least = 0, .infinite = true}),
        .meaning = "Stop after this time with the best so far",
        .by_default = "none"},
       {.name = "max_iterations",
-       .value = Whole(NumberIn<&Options::max_iterations>("N", {.least = 1})),
+       .value = Whole(NumberIn(&Options::max_iterations, "N", {.at_least = 1, .infinite = true})),
        .meaning = "Stop after so many sweeps with the best so far",
        .by_default = "none"},
   };
 }
 
+// As people write it: 1e-6, where fmt has 1e-06.
+std::string NumberText(double number) {
+  std::string text = fmt::format("{}", number);
+  const std::size_t at = text.find("e-0");
+  if (at != std::string::npos) text.erase(at + 2, 1);
+  return text;
+}
+
+std::vector<SolveOption> WithDefaultsOfFields(std::vector<SolveOption> description) {
+  const SolveOptions defaults;
+  for (SolveOption& option : description) {
+    if (!option.by_default.empty()) continue;
+    if (const auto* const number = std::get_if<SolveOption::Number>(&option.value)) {
+      option.by_default = NumberText(number->get(defaults).value());
+    } else if (const auto* const choice = std::get_if<SolveOption::Choice>(&option.value)) {
+      option.by_default = choice->names.at(choice->get(defaults));
+    }
+  }
+  return description;
+}
+
+// Infinite if the range ends only below.
+double UpperEnd(const RealRange& range) { return std::min(range.at_most, range.below); }
+
 // "1 to 1024", "a number above 0".
-std::string ExpectedNumber(const OptionRange& range) {
-  if (range.most < kUnlimited) return fmt::format("{} to {}", range.least, range.most);
-  return fmt::format("a number {} {}", range.least_open ? "above" : "of at least", range.least);
+std::string ExpectedNumber(const RealRange& range) {
+  const double most = UpperEnd(range);
+  if (most < kUnlimited) return fmt::format("{} to {}", range.at_least, most);
+  return range.above > range.at_least ? fmt::format("a number above {}", range.above)
+                                      : fmt::format("a number of at least {}", range.at_least);
 }
 
 void CheckRanges(const SolveOptions& options) {
@@ -220,25 +230,19 @@ void SolveOptions::Validate() const {
   }
 }
 
-bool OptionRange::Contains(double number) const {
-  return (least_open ? number > least : number >= least) &&
-         (most_open ? number < most : number <= most);
-}
-
 std::string SolveOption::TypeText() const {
   if (const auto* const choice = std::get_if<Choice>(&value)) return Joined(choice->names, "|");
   const auto* const number = std::get_if<Number>(&value);
   if (number == nullptr) return {};
-  const OptionRange& range = number->range;
-  if (range.most == kUnlimited) {
-    return fmt::format("{} {} {}", number->symbol, range.least_open ? ">" : ">=", range.least);
-  }
-  return fmt::format("{} in {}{}, {}{}", number->symbol, range.least_open ? '(' : '[', range.least,
-                     range.most, range.most_open ? ')' : ']');
+  const RealRange& range = number->range;
+  const std::string& symbol = number->symbol;
+  if (UpperEnd(range) < kUnlimited) return fmt::format("{} in {}", symbol, range.Text());
+  return range.above > range.at_least ? fmt::format("{} > {}", symbol, range.above)
+                                      : fmt::format("{} >= {}", symbol, range.at_least);
 }
 
 const std::vector<SolveOption>& DescribeSolveOptions() {
-  static const std::vector<SolveOption> description = MakeDescription();
+  static const std::vector<SolveOption> description = WithDefaultsOfFields(MakeDescription());
   return description;
 }
 

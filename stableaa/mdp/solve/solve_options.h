@@ -19,7 +19,8 @@
 
 #include "stableaa/anderson/accelerator.h"
 #include "stableaa/bellman/backup.h"
-#include "stableaa/mdp/option_label.h"
+#include "stableaa/core/option_label.h"
+#include "stableaa/core/option_table.h"
 
 namespace stableaa {
 
@@ -118,17 +119,8 @@ struct SolveOptions {
 
 // ---- The description ----
 
-// An infinite end is included unless it is open.
-struct OptionRange {
-  double least = 0;
-  bool least_open = false;
-  double most = std::numeric_limits<double>::infinity();
-  bool most_open = false;
-
-  bool Contains(double number) const;
-};
-
-// One option as users see it.
+// One option as users see it. An OptionTable (core/option_table.h) would not do: some options can
+// be unset, and not every method uses all of them.
 struct SolveOption {
   // A field that is false unless the option is given.
   struct Switch {
@@ -136,7 +128,7 @@ struct SolveOption {
   };
   struct Number {
     std::string symbol;  // "N" of "N in [0, 1000000]"
-    OptionRange range;
+    RealRange range;
     bool whole = false;
     std::function<std::optional<double>(const SolveOptions&)> get;
     std::function<void(SolveOptions&, double)> set;
@@ -150,15 +142,14 @@ struct SolveOption {
   std::string name;  // the field; "operator" and "omega" for those of `backup`
   std::variant<Switch, Number, Choice> value;
   std::string meaning;                  // one line
-  std::string by_default = {};          // "40 for mpi, 20 for gs"; empty for a switch
+  std::string by_default = {};          // "5", "40 for mpi, 20 for gs"; empty for a switch
   std::vector<SolveMethod> users = {};  // empty: every method
 
   // "N in [0, 1000000]", "E > 0", "model|bfs"; empty for a switch.
   std::string TypeText() const;
 };
 
-// All options that have a name, except `acceleration`, which Describe(Config&, AcceleratorOptions&)
-// covers.
+// All options that have a name, except `acceleration`, which has a Describe() of its own.
 const std::vector<SolveOption>& DescribeSolveOptions();
 
 // ---- What options mean together ----
