@@ -21,6 +21,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/nn/network.h"
 #include "stableaa/rl/run/train_benchmark.h"
+#include "stableaa/rl/value/dqn_agent.h"
 #include "stableaa/rl/value/update_benchmark.h"
 
 namespace stableaa {
@@ -62,14 +63,15 @@ RunOptions Options(const AgentBench& bench, const std::optional<std::string>& en
 void RunUpdate(const AgentBench& bench) {
   const std::string family = Family(bench.network);
   const RunOptions options = Options(bench, EnvironmentOf(family));
-  RequireMemory("bench update", UpdateBenchmarkBytes(options, family),
+  const LearnerOptions update = DqnAgent::LearnerOptionsOf(options);
+  RequireMemory("bench update", UpdateBenchmarkBytes(update, family),
                 "try --set replay.size=100000");
   if (!bench.json) {
     PrintPlain("{}; {}\nfilling the replay with {} states\n", MachineName(), CompilerName(),
                options.replay.size);
     std::fflush(stdout);
   }
-  const UpdateTiming timing = MeasureUpdate(options, family);
+  const UpdateTiming timing = MeasureUpdate(update, family);
   if (bench.json) {
     const Json object = {{"preset", options.train.preset},
                          {"network", NetworkName(options, family)},
@@ -103,7 +105,8 @@ void RunAct(const AgentBench& bench) {
   const std::string family = Family(bench.network);
   const RunOptions options = Options(bench, EnvironmentOf(family));
   const std::string name = NetworkName(options, family);
-  const double us = 1e6 * MeasureDecision(options, family);
+  const double us =
+      1e6 * MeasureDecision(options.agent, options.exploration.policy, options.threads(), family);
   if (bench.json) {
     const Json object = {{"preset", options.train.preset},
                          {"network", name},

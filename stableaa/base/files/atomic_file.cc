@@ -236,9 +236,10 @@ AtomicFile::AtomicFile(fs::path path, Target target) : path_(std::move(path)) {
   if (exists && S_ISDIR(status.st_mode)) {
     throw WorkFailed(fmt::format("cannot write {}: it is a directory", path_.string()));
   }
-  if (is_own && exists && !S_ISREG(status.st_mode)) {
+  const std::string_view obstacle = is_own && exists ? OwnFileObstacle(status.st_mode) : "";
+  if (!obstacle.empty()) {
     throw WorkFailed(fmt::format("cannot write {}: it is {}, expected a regular file",
-                                 path_.string(), S_ISLNK(status.st_mode) ? "a link" : "no file"));
+                                 path_.string(), obstacle));
   }
   const fs::path place = FollowLinks(path_);
   if (const std::optional<int> own = OwnDescriptor(place)) {

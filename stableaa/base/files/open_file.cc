@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include "stableaa/base/files/directories.h"
@@ -62,6 +61,12 @@ OpenedFile OpenAnyFile(const fs::path& path) {
   OpenedFile file = Open(path, O_NOCTTY);
   if (S_ISDIR(file.status.st_mode)) throw NotRegular(path, file.status.st_mode);
   return file;
+}
+
+std::string_view OwnFileObstacle(mode_t mode) {
+  if (S_ISREG(mode)) return {};
+  if (S_ISLNK(mode)) return "a link";
+  return S_ISDIR(mode) ? "a directory" : "no file";
 }
 
 Error CannotRead(const std::filesystem::path& path) {

@@ -1,11 +1,12 @@
 // Opens files for reading, so that anything that is not a file is an error rather than an endless
-// wait.
+// wait, and says what the program's own files may be.
 #ifndef STABLEAA_BASE_FILES_OPEN_FILE_H_
 #define STABLEAA_BASE_FILES_OPEN_FILE_H_
 
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <string_view>
 
 #include "stableaa/base/files/descriptor.h"
 #include "stableaa/core/error.h"
@@ -31,6 +32,11 @@ OpenedFile OpenAnyFile(const std::filesystem::path& path);
 
 // Both throw BadInput if the file is missing or unreadable, and WorkFailed if the system cannot
 // open any more files.
+
+// What keeps the program from writing a file of its own where something of this lstat() mode is:
+// "a link", "a directory" or "no file"; empty for a regular file. Nobody reads a pipe there, and a
+// link may lead anywhere, since the directory may come from somebody else.
+std::string_view OwnFileObstacle(mode_t mode);
 
 // For a read that failed with errno.
 Error CannotRead(const std::filesystem::path& path);

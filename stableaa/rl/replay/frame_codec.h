@@ -20,7 +20,6 @@ class FrameCodec {
   ~FrameCodec();
 
   Compression compression() const { return compression_; }
-  std::size_t frame_bytes() const { return frame_bytes_; }
 
   // Appends the frame's blob.
   void Encode(std::span<const std::uint8_t> frame, std::vector<std::uint8_t>& out);

@@ -1,11 +1,7 @@
 #include "stableaa/rl/replay/observation_layout.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <stdexcept>
-
-#include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {

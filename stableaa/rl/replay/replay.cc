@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include "stableaa/base/config/config.h"

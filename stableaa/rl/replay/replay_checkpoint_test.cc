@@ -8,18 +8,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "stableaa/base/files/atomic_file.h"
 #include "stableaa/core/binary_io.h"
-#include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 #include "stableaa/rl/replay/naive_replay_test.h"
 #include "stableaa/testing/message.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <string>
-#include <string_view>
 
 #include "stableaa/core/binary_io.h"
 

@@ -13,7 +13,6 @@
 #include <tuple>
 #include <vector>
 
-#include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 #include "stableaa/rl/replay/naive_replay_test.h"
 #include "stableaa/testing/message.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "stableaa/core/error.h"
-
 namespace stableaa {
 
 CheckpointHead CheckpointHead::Read(ByteReader& in) {

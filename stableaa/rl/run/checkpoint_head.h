@@ -12,7 +12,7 @@
 
 namespace stableaa {
 
-// The file's kind and version (base/atomic_file.h).
+// The file's kind and version (base/files/atomic_file.h).
 inline constexpr std::string_view kCheckpointKind = "run";
 inline constexpr std::uint32_t kCheckpointVersion = 2;
 

@@ -1,8 +1,8 @@
 #include "stableaa/rl/run/evaluation.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
+#include <utility>
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/moments.h"

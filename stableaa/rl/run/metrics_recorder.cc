@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "stableaa/core/binary_io.h"
-#include "stableaa/core/error.h"
 #include "stableaa/core/saved_number.h"
 
 namespace stableaa {

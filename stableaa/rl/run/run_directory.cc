@@ -6,12 +6,12 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "stableaa/base/files/directories.h"
-#include "stableaa/base/text/plain_text.h"
-#include "stableaa/core/error.h"
+#include "stableaa/base/files/open_file.h"
 
 namespace stableaa {
 namespace fs = std::filesystem;
@@ -45,10 +45,9 @@ void RequireUnused(const fs::path& name) {
   }
 }
 
-// The files that are written when the run continues. A pipe would block it, and a link may lead
-// anywhere, since the directory may come from somebody else.
+// Checks the files that are replaced when the run continues.
 void RequireRegularFiles(const RunDirectory& directory) {
-  std::vector<fs::path> files = {directory.config(), directory.path() / "diverged.npz"};
+  std::vector<fs::path> files = {directory.config(), directory.diagnosis()};
   for (const fs::path& folder : {directory.weights(), directory.checkpoint()}) {
     std::error_code error;  // a missing folder is reported where it is read
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
@@ -56,13 +55,11 @@ void RequireRegularFiles(const RunDirectory& directory) {
     }
   }
   for (const fs::path& file : files) {
-    std::error_code error;
-    const fs::file_status status = fs::symlink_status(file, error);
-    if (!fs::exists(status) || fs::is_regular_file(status)) continue;
-    throw BadInput(fmt::format("{} is {}, expected a regular file", ShownPath(file),
-                               fs::is_symlink(status)     ? "a link"
-                               : fs::is_directory(status) ? "a directory"
-                                                          : "no file"));
+    struct stat status = {};
+    if (lstat(file.c_str(), &status) != 0) continue;
+    if (const std::string_view obstacle = OwnFileObstacle(status.st_mode); !obstacle.empty()) {
+      throw BadInput(fmt::format("{} is {}, expected a regular file", ShownPath(file), obstacle));
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 //                                before its first evaluation makes one at its end
 //   checkpoint/state.bin         everything else that a run needs to go on ...
 //   checkpoint/segment-*.bin     ... and the replay's full segments
+//   diverged.npz                 only if training has diverged: what shows why
 //
 // The directory is made under a temporary name beside the final one and renamed once it holds a
 // checkpoint of step 0. So a directory with its final name can always be resumed.
@@ -71,6 +72,7 @@ class RunDirectory {
   std::filesystem::path weights() const { return path_ / "weights"; }
   std::filesystem::path checkpoint() const { return path_ / "checkpoint"; }
   std::filesystem::path state() const { return checkpoint() / "state.bin"; }
+  std::filesystem::path diagnosis() const { return path_ / "diverged.npz"; }
 
  private:
   RunDirectory(std::filesystem::path path, std::filesystem::path name, Descriptor lock)

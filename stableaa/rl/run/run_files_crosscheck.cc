@@ -5,7 +5,6 @@
 //   nature.safetensors, mlp.safetensors, and the same tensors in .npz
 
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <string>
 #include <utility>
 
 #include "stableaa/core/binary_io.h"

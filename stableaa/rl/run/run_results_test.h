@@ -3,8 +3,6 @@
 #define STABLEAA_RL_RUN_RUN_RESULTS_TEST_H_
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>

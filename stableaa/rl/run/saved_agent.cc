@@ -8,7 +8,6 @@
 #include "stableaa/base/config/config.h"
 #include "stableaa/base/files/directories.h"
 #include "stableaa/base/text/plain_text.h"
-#include "stableaa/core/error.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/rl/replay/observation_layout.h"
 #include "stableaa/rl/run/trust.h"

@@ -2,7 +2,7 @@
 #ifndef STABLEAA_RL_RUN_SMALL_RUN_TEST_H_
 #define STABLEAA_RL_RUN_SMALL_RUN_TEST_H_
 
-#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "stableaa/core/binary_io.h"
-#include "stableaa/rl/replay/crc32c.h"
+#include "stableaa/rl/run/crc32c.h"
 #include "tensorboard_event.pb.h"
 
 namespace stableaa {
 namespace {
 
-constexpr const char* kFileVersion = "brain.Event:2";
+constexpr const char* kEventVersion = "brain.Event:2";
 
 std::string Record(const tensorboard::Event& event) {
   const std::string message = event.SerializeAsString();
@@ -57,7 +57,7 @@ TensorboardLog::TensorboardLog(std::filesystem::path path, LogRows records)
   if (log_.size() > 0) return;
   tensorboard::Event event;
   event.set_wall_time(SecondsSince1970());  // TensorBoard takes it as the time when the run began
-  event.set_file_version(kFileVersion);
+  event.set_file_version(kEventVersion);
   log_.Append(Record(event));
 }
 

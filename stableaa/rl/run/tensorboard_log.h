@@ -36,7 +36,6 @@ class TensorboardLog {
   // Like RunLog::AppendUncounted.
   void AddUncounted(std::int64_t step, double wall_seconds, std::span<const Scalar> scalars);
   void Sync() { log_.Sync(); }
-  std::uint64_t size() const { return log_.size(); }
   const LogRows& records() const { return log_.rows(); }
 
  private:

@@ -13,7 +13,7 @@
 #include "stableaa/base/files/atomic_file.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
-#include "stableaa/rl/replay/crc32c.h"
+#include "stableaa/rl/run/crc32c.h"
 #include "stableaa/testing/temporary_folder.h"
 
 namespace stableaa::tensorboard_log_test {
@@ -133,7 +133,7 @@ TEST_F(TensorboardLogTest, BeginsWithTheVersionAndTheTimeOfTheFile) {
   const double time = ByteReader(AsBytes(message).subspan(1), "time").F64();
   EXPECT_LE(before, time);
   EXPECT_LE(time, after);
-  EXPECT_EQ(log.size(), fs::file_size(path_));
+  EXPECT_EQ(log.records().bytes(), fs::file_size(path_));
 }
 
 TEST_F(TensorboardLogTest, ARecordHoldsTimeStepAndAllScalars) {
@@ -142,7 +142,7 @@ TEST_F(TensorboardLogTest, ARecordHoldsTimeStepAndAllScalars) {
   EXPECT_EQ(Messages().at(1),
             DoubleField(1, 1.5e9) + VarintField(2, 12345) +
                 TextField(5, ScalarField("eval/return_mean", 0.1f) + ScalarField("loss", -3)));
-  EXPECT_EQ(log.size(), fs::file_size(path_));
+  EXPECT_EQ(log.records().bytes(), fs::file_size(path_));
 }
 
 // By default, fields that are zero are omitted, and a reader takes a missing value for a missing
@@ -182,7 +182,7 @@ TEST_F(TensorboardLogTest, ContinuesWhereACheckpointSawIt) {
   }
   const std::vector<std::string> before = Messages();
   TensorboardLog log(path_, records);
-  EXPECT_EQ(log.size(), records.bytes());
+  EXPECT_EQ(log.records().bytes(), records.bytes());
   log.Add(3, 3, std::vector<Scalar>{{"a", 3}});
   log.Sync();
   EXPECT_EQ(Messages(), (std::vector<std::string>{before.at(0), before.at(1),

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <utility>
 

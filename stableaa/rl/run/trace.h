@@ -21,8 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <span>
 #include <string>
 #include <vector>
 

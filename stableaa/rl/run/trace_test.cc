@@ -12,7 +12,6 @@
 #include <string>
 
 #include "stableaa/core/error.h"
-#include "stableaa/core/random.h"
 #include "stableaa/testing/message.h"
 #include "stableaa/testing/temporary_folder.h"
 

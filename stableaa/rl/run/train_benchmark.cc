@@ -1,9 +1,8 @@
 #include "stableaa/rl/run/train_benchmark.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
-#include <string>
+#include <memory>
 
 #include "stableaa/base/files/directories.h"
 #include "stableaa/base/process/interrupt.h"
@@ -34,7 +33,7 @@ TrainTiming MeasureTraining(const RunOptions& options, double seconds) {
   const std::int64_t steps_before = trainer->step();
   const Stopwatch watch;
   run_until([&] { return watch.Seconds() >= seconds; });
-  const TrainTimes& after = trainer->times();
+  const TrainTimes after = trainer->times();
 
   // The checkpoint at the end of Run comes from stopping, not from the loop.
   const double total = after.total - (after.checkpoint - before.checkpoint);

@@ -327,7 +327,7 @@ MetricsRecorder::Moment Trainer::Now() const {
 
 // Also writes diagnostics, if there is room for them.
 void Trainer::EndDiverged(std::int64_t step, const std::string& why) const {
-  const std::filesystem::path diagnosis = directory_.path() / "diverged.npz";
+  const std::filesystem::path diagnosis = directory_.diagnosis();
   std::string where;
   try {
     agent_->WriteDiagnosis(diagnosis);

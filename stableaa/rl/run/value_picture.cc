@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <numeric>
-#include <span>
 #include <stdexcept>
+#include <string_view>
 
 #include "stableaa/env/pixel_font.h"
 #include "stableaa/env/video.h"

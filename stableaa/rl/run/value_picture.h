@@ -7,6 +7,8 @@
 #ifndef STABLEAA_RL_RUN_VALUE_PICTURE_H_
 #define STABLEAA_RL_RUN_VALUE_PICTURE_H_
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 

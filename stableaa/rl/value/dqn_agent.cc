@@ -30,9 +30,21 @@ void DqnAgent::RequireFits(const RunOptions& options, const EnvironmentSpec& spe
 }
 
 AgentMemory DqnAgent::EstimateMemory(const RunOptions& options, const EnvironmentSpec& spec) {
+  const LearnerOptions learner = LearnerOptionsOf(options);
   return {.replay = Replay::EstimateBytes(options.replay, ObservationLayout(spec).frames(),
-                                          Learner::ReplayReserve(options)),
-          .networks = Learner::EstimateBytes(options, MakePlan(NetworkFor(options, spec)))};
+                                          Learner::ReplayReserve(learner)),
+          .networks = Learner::EstimateBytes(learner, MakePlan(NetworkFor(options, spec)))};
+}
+
+LearnerOptions DqnAgent::LearnerOptionsOf(const RunOptions& options) {
+  return {.agent = options.agent,
+          .replay = options.replay,
+          .optimizer = options.optimizer,
+          .seed = options.train.seed,
+          .batch = options.train.batch,
+          .update_interval_steps = options.train.update_interval_steps,
+          .lookahead_updates = options.train.lookahead_updates,
+          .threads = options.threads()};
 }
 
 DqnAgent::DqnAgent(const RunOptions& options, const EnvironmentSpec& spec)
@@ -40,8 +52,8 @@ DqnAgent::DqnAgent(const RunOptions& options, const EnvironmentSpec& spec)
       layout_(spec),
       plan_(std::make_shared<const Plan>(MakePlan(NetworkFor(options, spec)))),
       replay_(options.replay, {options.agent.n_step, options.agent.discount}, layout_.frames(),
-              Learner::ReplayReserve(options)),
-      learner_(options, plan_, layout_, replay_),
+              Learner::ReplayReserve(LearnerOptionsOf(options))),
+      learner_(LearnerOptionsOf(options), plan_, layout_, replay_),
       actor_(plan_, layout_, options.exploration.policy, options.agent.omega, 1),
       encoded_(layout_.frames().observation_bytes()) {}
 

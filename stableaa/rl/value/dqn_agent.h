@@ -28,6 +28,9 @@ class DqnAgent : public Agent {
   static void RequireFits(const RunOptions& options, const EnvironmentSpec& spec);
   static AgentMemory EstimateMemory(const RunOptions& options, const EnvironmentSpec& spec);
 
+  // What its learner gets of a run's options.
+  static LearnerOptions LearnerOptionsOf(const RunOptions& options);
+
   DqnAgent(const RunOptions& options, const EnvironmentSpec& spec);
 
   void Begin(const Observations& observations) override;

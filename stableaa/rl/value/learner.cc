@@ -17,95 +17,95 @@
 namespace stableaa {
 namespace {
 
-bool WorksAhead(const RunOptions& options) {
-  return options.threads() > 1 && options.train.lookahead_updates > 0;
+bool WorksAhead(const LearnerOptions& options) {
+  return options.threads > 1 && options.lookahead_updates > 0;
 }
 
 // OpenMP's threads wait for each other without sleeping, so having one more thread than cores slows
 // down all of them; and small networks lose in waiting what they gain from a second thread.
-int GradientThreads(const RunOptions& options, const Plan& plan) {
+int GradientThreads(const LearnerOptions& options, const Plan& plan) {
   constexpr double kWorthSharing = 2e8;  // multiplications and additions: some 5 ms
-  const double work = options.train.batch * (plan.multiply_adds + plan.backward_multiply_adds);
-  const int threads = std::min(options.threads(), CoreCount()) - (WorksAhead(options) ? 1 : 0);
+  const double work = options.batch * (plan.multiply_adds + plan.backward_multiply_adds);
+  const int threads = std::min(options.threads, CoreCount()) - (WorksAhead(options) ? 1 : 0);
   return work < kWorthSharing ? 1 : std::max(1, threads);
 }
 
 // The cache has room for every state that can be sampled.
-std::int64_t CachedStates(const RunOptions& options) { return options.replay.size; }
+std::int64_t CachedStates(const LearnerOptions& options) { return options.replay.size; }
 
-BatchQueueOptions QueueOptions(const RunOptions& options) {
+BatchQueueOptions QueueOptions(const LearnerOptions& options) {
   const AgentOptions& agent = options.agent;
-  return {.batch = options.train.batch,
+  return {.batch = options.batch,
           .sample = agent.FitsAt(WeightRefresh::kUpdate) ? agent.weights_batch() : 0,
-          .lookahead = options.train.lookahead_updates,
+          .lookahead = options.lookahead_updates,
           .works_ahead = WorksAhead(options),
           .is_prioritized = options.replay.prioritized};
 }
 
-void InitialiseOnline(const RunOptions& options, Parameters& online) {
-  RandomStream random(options.train.seed, "network");
-  online.Initialise(random);
-}
-
-TargetNetworks FirstNetworks(const RunOptions& options, const std::shared_ptr<const Plan>& plan,
+TargetNetworks FirstNetworks(const LearnerOptions& options, const std::shared_ptr<const Plan>& plan,
                              const ObservationLayout& layout) {
-  Parameters online(plan);
-  InitialiseOnline(options, online);
   TargetNetworks networks = Learner::EmptyNetworks(options, plan, layout);
-  networks.Begin(online);
+  networks.Begin(Learner::FirstParameters(options, plan));
   return networks;
 }
 
 }  // namespace
 
-std::int64_t Learner::ReplayReserve(const RunOptions& options) {
+std::int64_t Learner::ReplayReserve(const LearnerOptions& options) {
   // A step adds one state, and another one where an episode ends. The rest covers the states of
   // their returns, with some to spare.
-  const std::int64_t batches = options.train.lookahead_updates + 1;
-  return 2 * batches * options.train.update_interval_steps + options.agent.n_step + 64;
+  const std::int64_t batches = options.lookahead_updates + 1;
+  return 2 * batches * options.update_interval_steps + options.agent.n_step + 64;
 }
 
-std::uint64_t Learner::EstimateBytes(const RunOptions& options, const Plan& plan) {
+std::uint64_t Learner::EstimateBytes(const LearnerOptions& options, const Plan& plan) {
   const std::uint64_t copies = 3 + (options.optimizer.kind != OptimizerKind::kRmsprop ? 1 : 0);
   return sizeof(float) * plan.parameters * copies +
-         NetworkBytes(plan,
-                      {.batch = options.train.batch, .threads = GradientThreads(options, plan)}) +
+         NetworkBytes(plan, {.batch = options.batch, .threads = GradientThreads(options, plan)}) +
          TargetNetworks::Bytes(plan, options.agent.window(), CachedStates(options));
 }
 
-TargetNetworks Learner::EmptyNetworks(const RunOptions& options, std::shared_ptr<const Plan> plan,
+Parameters Learner::FirstParameters(const LearnerOptions& options,
+                                    std::shared_ptr<const Plan> plan) {
+  Parameters parameters(std::move(plan));
+  RandomStream random(options.seed, "network");
+  parameters.Initialise(random);
+  return parameters;
+}
+
+TargetNetworks Learner::EmptyNetworks(const LearnerOptions& options,
+                                      std::shared_ptr<const Plan> plan,
                                       const ObservationLayout& layout) {
   return {std::move(plan), layout, options.agent.window(), CachedStates(options)};
 }
 
-Learner::Learner(const RunOptions& options, const std::shared_ptr<const Plan>& plan,
+Learner::Learner(const LearnerOptions& options, const std::shared_ptr<const Plan>& plan,
                  const ObservationLayout& layout, Replay& replay)
     : Learner(options, plan, layout, replay, FirstNetworks(options, plan, layout)) {}
 
-Learner::Learner(const RunOptions& options, std::shared_ptr<const Plan> plan,
+Learner::Learner(const LearnerOptions& options, std::shared_ptr<const Plan> plan,
                  const ObservationLayout& layout, Replay& replay, TargetNetworks networks)
     : options_(options),
       plan_(std::move(plan)),
       stack_(layout.frames().stack),
       replay_(replay),
-      sampler_(options.replay, options.train.seed, replay),
-      online_(plan_),
+      sampler_(options.replay, options.seed, replay),
+      online_(FirstParameters(options, plan_)),
       gradients_(plan_),
       network_(CompileNetwork(
-          plan_, {.batch = options.train.batch, .threads = GradientThreads(options, *plan_)})),
+          plan_, {.batch = options.batch, .threads = GradientThreads(options, *plan_)})),
       optimizer_(plan_, options.optimizer, GradientThreads(options, *plan_)),
       window_(options.agent, stack_, std::move(networks)),
       mixer_(options.agent),
       gatherer_(layout),
       queue_(QueueOptions(options), sampler_,
              [this](DrawnBatch& drawn) { window_.Evaluate(drawn); }) {
-  InitialiseOnline(options, online_);
   if (options.agent.backup == AgentBackup::kDouble) {
-    chooser_ = CompileNetwork(plan_, {.batch = options.train.batch,
-                                      .threads = GradientThreads(options, *plan_),
-                                      .training = false});
+    chooser_ = CompileNetwork(
+        plan_,
+        {.batch = options.batch, .threads = GradientThreads(options, *plan_), .training = false});
   }
-  const auto batch = static_cast<std::size_t>(options.train.batch);
+  const auto batch = static_cast<std::size_t>(options.batch);
   outputs_.resize(batch * static_cast<std::size_t>(plan_->outputs()));
   output_gradients_.resize(outputs_.size());
   targets_.resize(batch);
@@ -195,7 +195,7 @@ const TargetNetworks::Counts& Learner::cache_counts() const {
 }
 
 double Learner::multiply_adds() const {
-  const double online = static_cast<double>(counts().updates) * options_.train.batch;
+  const double online = static_cast<double>(counts().updates) * options_.batch;
   return online * (plan_->multiply_adds + plan_->backward_multiply_adds) +
          (online_passes_ + static_cast<double>(cache_counts().computed)) * plan_->multiply_adds;
 }

@@ -20,8 +20,9 @@
 
 #include "stableaa/nn/network.h"
 #include "stableaa/nn/optimizer.h"
+#include "stableaa/rl/replay/observation_layout.h"
 #include "stableaa/rl/replay/replay.h"
-#include "stableaa/rl/run/run_options.h"
+#include "stableaa/rl/value/agent_options.h"
 #include "stableaa/rl/value/batch_queue.h"
 #include "stableaa/rl/value/target_mixer.h"
 #include "stableaa/rl/value/target_networks.h"
@@ -29,6 +30,19 @@
 #include "stableaa/rl/value/transition_sampler.h"
 
 namespace stableaa {
+
+// What updates depend on. TrainOptions (run/run_options.h) gives the ranges of the numbers and says
+// when to change them.
+struct LearnerOptions {
+  AgentOptions agent;
+  ReplayOptions replay;  // those of the replay that the learner gets
+  OptimizerOptions optimizer;
+  std::uint64_t seed = 1;
+  int batch = 32;                          // transitions per update
+  std::int64_t update_interval_steps = 1;  // steps in the environment per update
+  int lookahead_updates = 1;  // batches are drawn this many updates before they are used
+  int threads = 1;            // at least 1; affects only the speed
+};
 
 struct UpdateReport {
   double loss = 0;
@@ -49,21 +63,25 @@ class Learner {
   // Draws parameters from the seed's stream "network", batches from "replay", and the samples for
   // mixing weights from "weights". The replay must outlive the learner and have a reserve of at
   // least ReplayReserve(options).
-  Learner(const RunOptions& options, const std::shared_ptr<const Plan>& plan,
+  Learner(const LearnerOptions& options, const std::shared_ptr<const Plan>& plan,
           const ObservationLayout& layout, Replay& replay);
   // The same, but with these target networks instead of a copy of the online one, to start in the
   // middle of a run, as benchmarks do.
-  Learner(const RunOptions& options, std::shared_ptr<const Plan> plan,
+  Learner(const LearnerOptions& options, std::shared_ptr<const Plan> plan,
           const ObservationLayout& layout, Replay& replay, TargetNetworks networks);
 
+  // The online network before the first update.
+  static Parameters FirstParameters(const LearnerOptions& options,
+                                    std::shared_ptr<const Plan> plan);
   // Room for the target networks of a learner with these options; it holds none yet.
-  static TargetNetworks EmptyNetworks(const RunOptions& options, std::shared_ptr<const Plan> plan,
+  static TargetNetworks EmptyNetworks(const LearnerOptions& options,
+                                      std::shared_ptr<const Plan> plan,
                                       const ObservationLayout& layout);
 
   // The most states that can be added between drawing a batch and using it.
-  static std::int64_t ReplayReserve(const RunOptions& options);
+  static std::int64_t ReplayReserve(const LearnerOptions& options);
   // Memory, excluding the replay.
-  static std::uint64_t EstimateBytes(const RunOptions& options, const Plan& plan);
+  static std::uint64_t EstimateBytes(const LearnerOptions& options, const Plan& plan);
 
   // Performs one update, in step `step` of the run (which sets the importance weights' exponent).
   // Throws WorkFailed if a value, a target or the loss is not finite.
@@ -91,7 +109,7 @@ class Learner {
   std::span<const int> OnlineBest(const ReplayBatch& batch);
   UpdateReport Descend(const ReplayBatch& batch);
 
-  const RunOptions options_;
+  const LearnerOptions options_;
   const std::shared_ptr<const Plan> plan_;
   const int stack_;
   Replay& replay_;

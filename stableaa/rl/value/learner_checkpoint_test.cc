@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -28,9 +27,9 @@ TEST(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
   constexpr int kUpdates = 14;
   for (const Case& one : Cases()) {
     for (const int lookahead : {0, 3}) {
-      RunOptions options = SmallRun();
+      LearnerOptions options = SmallRun();
       one.change(options);
-      options.train.lookahead_updates = lookahead;
+      options.lookahead_updates = lookahead;
       TestRun whole(options);
       for (int k = 0; k < kUpdates; ++k) whole.Update();
       for (const int stop : {0, 3, 4, 5, 10}) {
@@ -40,7 +39,7 @@ TEST(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
         for (int k = 0; k < stop; ++k) first.Update();
         ByteWriter out;
         first.learner.Save(out);
-        options.train.threads = lookahead > 0 ? 1 + stop % 2 : 1;
+        options.threads = lookahead > 0 ? 1 + stop % 2 : 1;
         TestRun second(options);
         for (int k = 0; k < stop % 4; ++k) second.Update();  // loading forgets the earlier state
         if (options.replay.prioritized) {
@@ -68,16 +67,16 @@ TEST(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
 }
 
 TEST(LearnerCheckpoint, RefusesToLoadWhatDoesNotFit) {
-  RunOptions options = SmallRun();
+  LearnerOptions options = SmallRun();
   options.agent.mixer = MixerKind::kStable;
-  options.train.lookahead_updates = 3;
+  options.lookahead_updates = 3;
   TestRun run(options);
   for (int k = 0; k < 9; ++k) run.Update();
   const std::vector<std::byte> bytes = run.Saved();
 
-  const auto load = [&](const std::function<void(RunOptions&)>& change,
+  const auto load = [&](const std::function<void(LearnerOptions&)>& change,
                         std::span<const std::byte> state) {
-    RunOptions changed = options;
+    LearnerOptions changed = options;
     change(changed);
     TestRun other(changed);
     for (int k = 0; k < 9; ++k) other.Update();  // to fill the replay
@@ -85,21 +84,23 @@ TEST(LearnerCheckpoint, RefusesToLoadWhatDoesNotFit) {
     other.learner.Load(in);
     in.ExpectEnd();
   };
-  EXPECT_NO_THROW(load([](RunOptions&) {}, bytes));
+  EXPECT_NO_THROW(load([](LearnerOptions&) {}, bytes));
   ByteReader elsewhere(bytes, "state");
   TestRun young(options);
   EXPECT_THROW(young.learner.Load(elsewhere), Error);  // its replay lacks these transitions
-  EXPECT_THROW(load([](RunOptions& r) { r.train.seed = 2; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.train.batch = 7; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.train.lookahead_updates = 1; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.agent.hidden = {13}; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.agent.targets = 1; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.replay.prioritized = true; }, bytes), Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.agent.weights.refresh = WeightRefresh::kUpdate; }, bytes),
+  EXPECT_THROW(load([](LearnerOptions& r) { r.seed = 2; }, bytes), Error);
+  EXPECT_THROW(load([](LearnerOptions& r) { r.batch = 7; }, bytes), Error);
+  EXPECT_THROW(load([](LearnerOptions& r) { r.lookahead_updates = 1; }, bytes), Error);
+  EXPECT_THROW(load([](LearnerOptions& r) { r.agent.hidden = {13}; }, bytes), Error);
+  EXPECT_THROW(load([](LearnerOptions& r) { r.agent.targets = 1; }, bytes), Error);
+  EXPECT_THROW(load([](LearnerOptions& r) { r.replay.prioritized = true; }, bytes), Error);
+  EXPECT_THROW(
+      load([](LearnerOptions& r) { r.agent.weights.refresh = WeightRefresh::kUpdate; }, bytes),
+      Error);
+  EXPECT_THROW(load([](LearnerOptions& r) { r.optimizer.kind = OptimizerKind::kAdam; }, bytes),
                Error);
-  EXPECT_THROW(load([](RunOptions& r) { r.optimizer.kind = OptimizerKind::kAdam; }, bytes), Error);
   for (const std::size_t cut : {bytes.size() - 1, bytes.size() / 2, std::size_t{10}}) {
-    EXPECT_THROW(load([](RunOptions&) {}, std::span(bytes).first(cut)), Error);
+    EXPECT_THROW(load([](LearnerOptions&) {}, std::span(bytes).first(cut)), Error);
   }
 }
 

@@ -50,10 +50,10 @@ TEST(LearnerDivergence, IsDiagnosedAfterARewardThatIsNotANumber) {
     int expected = 0;
     for (const int threads : {1, 2}) {
       SCOPED_TRACE(one.name + ", threads " + std::to_string(threads));
-      RunOptions options = SmallRun();
+      LearnerOptions options = SmallRun();
       one.change(options);
-      options.train.threads = threads;
-      options.train.lookahead_updates = 3;
+      options.threads = threads;
+      options.lookahead_updates = 3;
       TestRun run(options);
       for (int k = 0; k < 3; ++k) run.Update();
       run.Step(kNaNFloat);
@@ -76,9 +76,9 @@ TEST(LearnerDivergence, IsDiagnosedAfterARewardThatIsNotANumber) {
 }
 
 TEST(LearnerDivergence, IsAFailureInTheShiftWhoseSampleIsNotANumber) {
-  RunOptions options = SmallRun();
+  LearnerOptions options = SmallRun();
   options.agent.mixer = MixerKind::kStable;
-  options.train.lookahead_updates = 8;  // so the batches of these updates do not see it
+  options.lookahead_updates = 8;  // so the batches of these updates do not see it
   options.agent.weights.batch = 500;
   TestRun run(options);
   run.Update();
@@ -105,7 +105,7 @@ TEST(LearnerDivergence, IsAFailureWhenANetworksValueIsNotANumber) {
   std::memcpy(observation.data(), numbers.data(), observation.size());
   for (const Case& one : Cases()) {
     SCOPED_TRACE(one.name);
-    RunOptions options = SmallRun();
+    LearnerOptions options = SmallRun();
     one.change(options);
     TestRun run(options);
     run.replay.Add(0, 0, false, false, observation);

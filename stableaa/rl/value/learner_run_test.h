@@ -14,7 +14,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/random.h"
 #include "stableaa/rl/replay/replay.h"
-#include "stableaa/rl/run/run_options.h"
+#include "stableaa/rl/value/agent_options.h"
 #include "stableaa/rl/value/learner.h"
 
 namespace stableaa::learner_run_test {
@@ -69,11 +69,11 @@ class Feeder {
   RandomStream random_;
 };
 
-inline RunOptions SmallRun() {
-  RunOptions options;
-  options.train.batch = 6;
-  options.train.threads = 1;
-  options.train.lookahead_updates = 1;
+inline LearnerOptions SmallRun() {
+  LearnerOptions options;
+  options.batch = 6;
+  options.threads = 1;
+  options.lookahead_updates = 1;
   options.replay.size = 80;
   options.replay.importance_steps = 60;
   options.agent.hidden = {12};
@@ -86,7 +86,7 @@ inline RunOptions SmallRun() {
 
 // A run without an environment: every update follows one or two steps.
 struct TestRun {
-  RunOptions options;
+  LearnerOptions options;
   ObservationLayout layout;
   std::shared_ptr<const Plan> plan;
   Replay replay;
@@ -94,7 +94,7 @@ struct TestRun {
   Learner learner;
   std::int64_t step = 0;
 
-  explicit TestRun(const RunOptions& run_options, const EnvironmentSpec& spec = VectorWorld())
+  explicit TestRun(const LearnerOptions& run_options, const EnvironmentSpec& spec = VectorWorld())
       : options(run_options),
         layout(spec),
         plan(std::make_shared<const Plan>(
@@ -128,55 +128,55 @@ struct TestRun {
 
 struct Case {
   std::string name;
-  std::function<void(RunOptions&)> change;
+  std::function<void(LearnerOptions&)> change;
 };
 
 inline std::vector<Case> Cases() {
-  const auto stable = [](RunOptions& run) {
+  const auto stable = [](LearnerOptions& run) {
     run.agent.mixer = MixerKind::kStable;
     run.agent.backup = AgentBackup::kMellowmax;
     run.agent.head = HeadKind::kDueling;
   };
-  const auto per_update = [](RunOptions& run) {
+  const auto per_update = [](LearnerOptions& run) {
     run.agent.weights.refresh = WeightRefresh::kUpdate;
   };
   return {
-      {"dqn", [](RunOptions&) {}},
-      {"double-dqn", [](RunOptions& run) { run.agent.backup = AgentBackup::kDouble; }},
-      {"averaged-dqn", [](RunOptions& run) { run.agent.mixer = MixerKind::kAverage; }},
+      {"dqn", [](LearnerOptions&) {}},
+      {"double-dqn", [](LearnerOptions& run) { run.agent.backup = AgentBackup::kDouble; }},
+      {"averaged-dqn", [](LearnerOptions& run) { run.agent.mixer = MixerKind::kAverage; }},
       {"stable-sync", stable},
       {"stable-update",
-       [=](RunOptions& run) {
+       [=](LearnerOptions& run) {
          stable(run);
          per_update(run);
        }},
       {"stable-update-guarded",
-       [=](RunOptions& run) {
+       [=](LearnerOptions& run) {
          stable(run);
          per_update(run);
          run.agent.weights.safeguard = true;
          run.agent.weights.eta = EtaChoice::kAuto;
        }},
       {"raa-double-update",
-       [=](RunOptions& run) {
+       [=](LearnerOptions& run) {
          run.agent.mixer = MixerKind::kRaa;
          run.agent.backup = AgentBackup::kDouble;
          per_update(run);
        }},
       {"anderson-dynamic-without-damping",
-       [=](RunOptions& run) {
+       [=](LearnerOptions& run) {
          run.agent.mixer = MixerKind::kAnderson;
          run.agent.backup = AgentBackup::kDynamicBoltzmann;
          run.agent.omega = .3;
          run.agent.damping = 0;
        }},
       {"prioritised",
-       [=](RunOptions& run) {
+       [=](LearnerOptions& run) {
          stable(run);
          run.replay.prioritized = true;
        }},
       {"n-step-prioritised-double",
-       [=](RunOptions& run) {
+       [=](LearnerOptions& run) {
          run.agent.n_step = 3;
          run.agent.backup = AgentBackup::kDouble;
          run.agent.mixer = MixerKind::kStable;
@@ -184,7 +184,7 @@ inline std::vector<Case> Cases() {
          per_update(run);
        }},
       {"huber-adam-clipped",
-       [](RunOptions& run) {
+       [](LearnerOptions& run) {
          run.agent.loss = LossKind::kHuber;
          run.agent.huber_delta = .5;
          run.optimizer.kind = OptimizerKind::kAdam;
@@ -192,25 +192,25 @@ inline std::vector<Case> Cases() {
          run.optimizer.max_gradient_norm = .2;
        }},
       {"restart-interval",
-       [=](RunOptions& run) {
+       [=](LearnerOptions& run) {
          stable(run);
          run.agent.restart = WindowRestart::kInterval;
          run.agent.restart_interval_updates = 10;
        }},
       {"restart-growth",
-       [=](RunOptions& run) {
+       [=](LearnerOptions& run) {
          stable(run);
          run.agent.restart = WindowRestart::kGrowth;
          run.agent.restart_growth = 1.02;
        }},
       {"restart-growth-average",
-       [=](RunOptions& run) {
+       [=](LearnerOptions& run) {
          run.agent.mixer = MixerKind::kAverage;
          run.agent.restart = WindowRestart::kGrowth;
          run.agent.restart_growth = 1.02;
        }},
       {"every-update-a-shift",
-       [=](RunOptions& run) {
+       [=](LearnerOptions& run) {
          stable(run);
          run.agent.target_interval_updates = 1;
        }},

@@ -34,27 +34,27 @@ using learner_run_test::TestRun;
 
 class StraightLearner {
  public:
-  StraightLearner(const RunOptions& options, std::shared_ptr<const Plan> plan,
+  StraightLearner(const LearnerOptions& options, std::shared_ptr<const Plan> plan,
                   const ObservationLayout& layout, Replay& replay)
       : options_(options),
         plan_(plan),
         layout_(layout),
         replay_(replay),
-        replay_random_(options.train.seed, "replay"),
-        weights_random_(options.train.seed, "weights"),
-        network_(CompileNetwork(plan, {.batch = options.train.batch, .threads = 1})),
+        replay_random_(options.seed, "replay"),
+        weights_random_(options.seed, "weights"),
+        network_(CompileNetwork(plan, {.batch = options.batch, .threads = 1})),
         one_(CompileNetwork(plan, {.batch = 1, .threads = 1, .training = false})),
         optimizer_(plan, options.optimizer),
         fitter_(options.agent),
         mixer_(options.agent),
         online(plan) {
-    RandomStream random(options.train.seed, "network");
+    RandomStream random(options.seed, "network");
     online.Initialise(random);
     Remember();
   }
 
   UpdateReport Update(std::int64_t step) {
-    while (drawn_.size() <= static_cast<std::size_t>(options_.train.lookahead_updates)) Draw(step);
+    while (drawn_.size() <= static_cast<std::size_t>(options_.lookahead_updates)) Draw(step);
     const Drawn now = std::move(drawn_.front());
     drawn_.pop_front();
     const ReplayBatch& batch = now.batch;
@@ -114,7 +114,7 @@ class StraightLearner {
     const double share = std::min(
         1.0, static_cast<double>(step) / static_cast<double>(options_.replay.importance_steps));
     std::vector<std::int64_t> ids;
-    replay_.Sample(options_.train.batch, begin + (1 - begin) * share, replay_random_, ids,
+    replay_.Sample(options_.batch, begin + (1 - begin) * share, replay_random_, ids,
                    next.batch.weights);
     replay_.Read(ids, next.batch);
     if (options_.agent.mixes() && options_.agent.weights.refresh == WeightRefresh::kUpdate) {
@@ -197,7 +197,7 @@ class StraightLearner {
     if (sync) mixing = fitter_.Fit(sample, Frozen(sample, true), shifts + 1);
   }
 
-  const RunOptions options_;
+  const LearnerOptions options_;
   std::shared_ptr<const Plan> plan_;
   const ObservationLayout& layout_;
   Replay& replay_;
@@ -220,7 +220,7 @@ class StraightLearner {
   std::size_t window() const { return window_.size(); }
 };
 
-void ExpectLikeStraightLearner(const RunOptions& options, int updates) {
+void ExpectLikeStraightLearner(const LearnerOptions& options, int updates) {
   TestRun run(options), other(options);
   StraightLearner straight(options, other.plan, other.layout, other.replay);
   ASSERT_TRUE(std::ranges::equal(run.learner.online().block(), straight.online.block()));
@@ -253,10 +253,10 @@ TEST(Learner, DoesWhatAStraightforwardOneDoes) {
         if (threads - (lookahead > 0 ? 1 : 0) > 1 && !spread) continue;
         SCOPED_TRACE(one.name + ", lookahead " + std::to_string(lookahead) + ", threads " +
                      std::to_string(threads));
-        RunOptions options = SmallRun();
+        LearnerOptions options = SmallRun();
         one.change(options);
-        options.train.lookahead_updates = lookahead;
-        options.train.threads = threads;
+        options.lookahead_updates = lookahead;
+        options.threads = threads;
         ExpectLikeStraightLearner(options, threads == 3 ? 6 : 14);
         if (HasFatalFailure()) return;
       }
@@ -269,15 +269,15 @@ TEST(Learner, OfFramesGivesTheSameBytesForAnyNumberOfThreads) {
     std::vector<std::byte> expected;
     for (const int threads : {1, 2, 3}) {
       if (threads == 3 && !per_update) continue;
-      RunOptions options = SmallRun();
+      LearnerOptions options = SmallRun();
       options.agent.mixer = MixerKind::kStable;
       options.agent.backup = AgentBackup::kDouble;
       options.agent.head = HeadKind::kDueling;
       options.agent.target_interval_updates = 3;
       if (per_update) options.agent.weights.refresh = WeightRefresh::kUpdate;
-      options.train.batch = 32;
-      options.train.threads = threads;
-      options.train.lookahead_updates = 2;
+      options.batch = 32;
+      options.threads = threads;
+      options.lookahead_updates = 2;
       TestRun run(options, FrameWorld());
       for (int k = 0; k < 4; ++k) run.Update();
       if (threads == 1) expected = run.Saved();
@@ -288,10 +288,10 @@ TEST(Learner, OfFramesGivesTheSameBytesForAnyNumberOfThreads) {
 
 TEST(Learner, WaitsForNoBatchItDidNotAskFor) {  // ends in the middle of its work
   for (int updates = 0; updates < 6; ++updates) {
-    RunOptions options = SmallRun();
+    LearnerOptions options = SmallRun();
     options.agent.mixer = MixerKind::kStable;
-    options.train.lookahead_updates = 5;
-    options.train.threads = 2;
+    options.lookahead_updates = 5;
+    options.threads = 2;
     TestRun run(options);
     for (int k = 0; k < updates; ++k) run.Update();
   }
@@ -300,7 +300,7 @@ TEST(Learner, WaitsForNoBatchItDidNotAskFor) {  // ends in the middle of its wor
 // ---- Restarts ----
 
 TEST(Learner, ForgetsTheWindowAfterSoManyUpdates) {
-  RunOptions options = SmallRun();
+  LearnerOptions options = SmallRun();
   options.agent.mixer = MixerKind::kRaa;
   options.agent.restart = WindowRestart::kInterval;
   options.agent.restart_interval_updates = 10;  // that is, at the shift after update 12
@@ -316,7 +316,7 @@ TEST(Learner, ForgetsTheWindowAfterSoManyUpdates) {
 }
 
 TEST(Learner, ForgetsTheWindowWhenTheResidualGrows) {
-  RunOptions options = SmallRun();
+  LearnerOptions options = SmallRun();
   options.agent.mixer = MixerKind::kStable;
   options.agent.restart = WindowRestart::kGrowth;
   options.agent.restart_growth = 2;
@@ -342,7 +342,7 @@ TEST(Learner, ForgetsTheWindowWhenTheResidualGrows) {
 
 TEST(Learner, CountsHowOftenTheSafeguardChoseTheNewestNetwork) {
   for (const WeightRefresh refresh : {WeightRefresh::kUpdate, WeightRefresh::kSync}) {
-    RunOptions options = SmallRun();
+    LearnerOptions options = SmallRun();
     options.agent.mixer = MixerKind::kAnderson;
     options.agent.weights = {.refresh = refresh, .batch = 8, .safeguard = true};
     TestRun run(options);
@@ -361,16 +361,16 @@ TEST(Learner, CountsHowOftenTheSafeguardChoseTheNewestNetwork) {
 
 TEST(Learner, CountsThePassesOfAllItsNetworks) {
   for (const int threads : {1, 2}) {
-    RunOptions options = SmallRun();
+    LearnerOptions options = SmallRun();
     options.agent.mixer = MixerKind::kStable;
     options.agent.backup = AgentBackup::kDouble;
-    options.train.threads = threads;
+    options.threads = threads;
     TestRun run(options);
     for (int k = 1; k <= 10; ++k) {
       run.Update();
       const TargetNetworks::Counts counts = run.learner.cache_counts();
       EXPECT_GE(counts.asked, counts.computed);
-      const double samples = k * options.train.batch;
+      const double samples = k * options.batch;
       EXPECT_DOUBLE_EQ(run.learner.multiply_adds(),
                        samples * (2 * run.plan->multiply_adds + run.plan->backward_multiply_adds) +
                            static_cast<double>(counts.computed) * run.plan->multiply_adds);
@@ -380,7 +380,7 @@ TEST(Learner, CountsThePassesOfAllItsNetworks) {
 }
 
 TEST(Learner, EstimatesItsMemoryByItsParts) {
-  RunOptions options = SmallRun();
+  LearnerOptions options = SmallRun();
   const Plan plan = MakePlan(AgentNetwork(options.agent, VectorInput(kInputs), kActions));
   const std::uint64_t single = Learner::EstimateBytes(options, plan);
   options.agent.mixer = MixerKind::kStable;

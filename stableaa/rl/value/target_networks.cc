@@ -67,10 +67,7 @@ void TargetNetworks::Push(const Parameters& newest) {
   std::ranges::fill(slot.tags, 0);
 }
 
-void TargetNetworks::KeepNewest() {
-  if (order_.size() > 1) untrained_ = false;
-  order_.erase(order_.begin(), order_.end() - 1);
-}
+void TargetNetworks::KeepNewest() { order_.erase(order_.begin(), order_.end() - 1); }
 
 // The state's values, or null if they are not cached.
 const float* TargetNetworks::Cached(const Slot& slot, std::int64_t id) const {

@@ -104,7 +104,7 @@ class TargetNetworks {
   const std::int64_t cached_states_;
   std::vector<Slot> slots_;         // window_ of them
   std::vector<std::size_t> order_;  // slots in use, oldest first
-  bool untrained_ = true;           // the oldest is the one from Begin
+  bool untrained_ = true;           // the network from Begin is still there
   std::unique_ptr<Network> network_;
   StateGatherer gatherer_;
   std::vector<std::size_t> misses_;

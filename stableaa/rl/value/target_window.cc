@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/saved_number.h"

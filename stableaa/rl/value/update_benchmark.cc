@@ -13,8 +13,6 @@
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/sgemm.h"
 #include "stableaa/rl/replay/replay_benchmark.h"
-#include "stableaa/rl/value/actor.h"
-#include "stableaa/rl/value/learner.h"
 #include "stableaa/rl/value/target_window.h"
 #include "stableaa/rl/value/transition_sampler.h"
 
@@ -42,12 +40,9 @@ void Fill(const std::string& network, const ObservationLayout& layout, std::int6
   PlayRandomly(*environment, layout, states, replay);
 }
 
-// The parameters of a learner before its first update.
-Parameters FirstParameters(const RunOptions& options, const std::shared_ptr<const Plan>& plan) {
-  Parameters parameters(plan);
-  RandomStream random(options.train.seed, "network");
-  parameters.Initialise(random);
-  return parameters;
+std::shared_ptr<const Plan> PlanFor(const AgentOptions& agent, const EnvironmentSpec& spec) {
+  return std::make_shared<const Plan>(
+      MakePlan(AgentNetwork(agent, ObservationLayout(spec).input(), spec.action.n)));
 }
 
 // What all timed updates took in total.
@@ -74,13 +69,13 @@ void Measure(Learner& learner, std::int64_t updates, Stretch& sum) {
 }
 
 // How long a shift takes at the end of its interval.
-double ShiftSeconds(const RunOptions& options, const std::shared_ptr<const Plan>& plan,
+double ShiftSeconds(const LearnerOptions& options, const std::shared_ptr<const Plan>& plan,
                     const ObservationLayout& layout, const Replay& replay) {
   const std::int64_t interval = options.agent.target_interval_updates;
   TargetWindow window(options.agent, layout.frames().stack,
                       SteadyNetworks(options, plan, layout, replay, interval));
-  TransitionSampler sampler(options.replay, options.train.seed, replay);
-  const Parameters online = FirstParameters(options, plan);
+  TransitionSampler sampler(options.replay, options.seed, replay);
+  const Parameters online = Learner::FirstParameters(options, plan);
   const Stopwatch watch;
   window.Shift(online, sampler);
   return watch.Seconds();
@@ -95,20 +90,20 @@ std::string EnvironmentOf(const std::string& network) {
   throw BadInput(fmt::format("expected a network nature, minatar or mlp, found '{}'", network));
 }
 
-std::uint64_t UpdateBenchmarkBytes(const RunOptions& options, const std::string& network) {
+std::uint64_t UpdateBenchmarkBytes(const LearnerOptions& options, const std::string& network) {
   const EnvironmentSpec spec = SpecOf(network);
   const ObservationLayout layout(spec);
-  const Plan plan = MakePlan(AgentNetwork(options.agent, layout.input(), spec.action.n));
   return Replay::EstimateBytes(options.replay, layout.frames(), Learner::ReplayReserve(options)) +
-         Learner::EstimateBytes(options, plan);
+         Learner::EstimateBytes(options, *PlanFor(options.agent, spec));
 }
 
-TargetNetworks SteadyNetworks(const RunOptions& options, const std::shared_ptr<const Plan>& plan,
+TargetNetworks SteadyNetworks(const LearnerOptions& options,
+                              const std::shared_ptr<const Plan>& plan,
                               const ObservationLayout& layout, const Replay& replay,
                               std::int64_t updates) {
   const AgentOptions& agent = options.agent;
   const int window = agent.window();
-  const Parameters parameters = FirstParameters(options, plan);
+  const Parameters parameters = Learner::FirstParameters(options, plan);
   TargetNetworks networks = Learner::EmptyNetworks(options, plan, layout);
   networks.Begin(parameters);
   for (int k = 0; k < window; ++k) networks.Push(parameters);
@@ -134,22 +129,21 @@ TargetNetworks SteadyNetworks(const RunOptions& options, const std::shared_ptr<c
   const bool sync = agent.weights.refresh == WeightRefresh::kSync;
   for (int oldest = 1; oldest <= window; ++oldest) {
     const std::int64_t batches = oldest == window ? updates : agent.target_interval_updates;
-    meet(batches, options.train.batch, agent.targets_need_states(), oldest);
+    meet(batches, options.batch, agent.targets_need_states(), oldest);
     if (agent.mixes()) meet(sync ? 1 : batches, agent.weights_batch(), true, oldest);
   }
   return networks;
 }
 
-UpdateTiming MeasureUpdate(const RunOptions& options, const std::string& network,
+UpdateTiming MeasureUpdate(const LearnerOptions& options, const std::string& network,
                            const UpdateBenchmark& benchmark) {
   const EnvironmentSpec spec = SpecOf(network);
   const ObservationLayout layout(spec);
-  const auto plan = std::make_shared<const Plan>(
-      MakePlan(AgentNetwork(options.agent, layout.input(), spec.action.n)));
+  const std::shared_ptr<const Plan> plan = PlanFor(options.agent, spec);
   Replay replay(options.replay, {options.agent.n_step, options.agent.discount}, layout.frames(),
                 Learner::ReplayReserve(options));
   Fill(network, layout, options.replay.size, replay);
-  SgemmMeter meter(options.threads());
+  SgemmMeter meter(options.threads);
   meter.SampleAllSizes();
 
   const std::int64_t interval = options.agent.target_interval_updates;
@@ -157,8 +151,8 @@ UpdateTiming MeasureUpdate(const RunOptions& options, const std::string& network
   const std::int64_t updates = std::min<std::int64_t>(benchmark.updates, interval / stretches);
   Stretch sum;
   for (std::int64_t k = 0; k < stretches; ++k) {
-    RunOptions stretch_options = options;
-    stretch_options.train.seed += static_cast<std::uint64_t>(k);  // other batches
+    LearnerOptions stretch_options = options;
+    stretch_options.seed += static_cast<std::uint64_t>(k);  // other batches
     // The middle of the k-th part of the interval.
     const std::int64_t begin = (2 * k + 1) * interval / (2 * stretches);
     Learner learner(stretch_options, plan, layout, replay,
@@ -181,13 +175,12 @@ UpdateTiming MeasureUpdate(const RunOptions& options, const std::string& network
           .gradient_share = sum.parts.gradient / timed / per_update};
 }
 
-double MeasureDecision(const RunOptions& options, const std::string& network) {
+double MeasureDecision(const AgentOptions& agent, PolicyKind policy, int threads,
+                       const std::string& network) {
   constexpr double kSeconds = 1;
   const EnvironmentSpec spec = SpecOf(network);
-  const ObservationLayout layout(spec);
-  const auto plan = std::make_shared<const Plan>(
-      MakePlan(AgentNetwork(options.agent, layout.input(), spec.action.n)));
-  Actor actor(plan, layout, options.exploration.policy, options.agent.omega, 1, options.threads());
+  const std::shared_ptr<const Plan> plan = PlanFor(agent, spec);
+  Actor actor(plan, ObservationLayout(spec), policy, agent.omega, 1, threads);
   RandomStream random(1, "decisions");
   Parameters parameters(plan);
   parameters.Initialise(random);

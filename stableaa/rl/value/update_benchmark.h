@@ -7,7 +7,11 @@
 #include <memory>
 #include <string>
 
-#include "stableaa/rl/run/run_options.h"
+#include "stableaa/rl/replay/observation_layout.h"
+#include "stableaa/rl/replay/replay.h"
+#include "stableaa/rl/value/actor.h"
+#include "stableaa/rl/value/agent_options.h"
+#include "stableaa/rl/value/learner.h"
 #include "stableaa/rl/value/target_networks.h"
 
 namespace stableaa {
@@ -34,23 +38,25 @@ struct UpdateBenchmark {
 // Target networks in the state they have `updates` updates after a shift in the middle of a long
 // run: a full window of copies of one network, each with cached values for the states its updates
 // have met, drawn from the replay. The cached values are 0, so no network has to be run.
-TargetNetworks SteadyNetworks(const RunOptions& options, const std::shared_ptr<const Plan>& plan,
+TargetNetworks SteadyNetworks(const LearnerOptions& options,
+                              const std::shared_ptr<const Plan>& plan,
                               const ObservationLayout& layout, const Replay& replay,
                               std::int64_t updates);
 
 // The game depends on the network: MinAtar Breakout for "minatar", CartPole for "mlp", and for
 // "nature" pictures with 18 actions that only look like a game.
-UpdateTiming MeasureUpdate(const RunOptions& options, const std::string& network,
+UpdateTiming MeasureUpdate(const LearnerOptions& options, const std::string& network,
                            const UpdateBenchmark& benchmark = {});
 
 // Seconds per decision: encoding an observation, the network, the policy. Median.
-double MeasureDecision(const RunOptions& options, const std::string& network);
+double MeasureDecision(const AgentOptions& agent, PolicyKind policy, int threads,
+                       const std::string& network);
 
 // The environment whose family has the defaults for this network: "minatar/breakout" for "minatar".
 std::string EnvironmentOf(const std::string& network);
 
 // Roughly the memory that MeasureUpdate takes.
-std::uint64_t UpdateBenchmarkBytes(const RunOptions& options, const std::string& network);
+std::uint64_t UpdateBenchmarkBytes(const LearnerOptions& options, const std::string& network);
 
 }  // namespace stableaa
 

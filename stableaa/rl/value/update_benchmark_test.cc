@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
+#include "stableaa/rl/run/run_options.h"
 #include "stableaa/rl/run/train_benchmark.h"
+#include "stableaa/rl/value/dqn_agent.h"
 #include "stableaa/rl/value/learner.h"
 #include "stableaa/rl/value/learner_run_test.h"
 
@@ -24,8 +27,12 @@ RunOptions Options(const std::string& preset, const std::string& env) {
   return options;
 }
 
+LearnerOptions UpdateOptions(const std::string& preset, const std::string& env) {
+  return DqnAgent::LearnerOptionsOf(Options(preset, env));
+}
+
 TEST(UpdateBenchmark, HitsGrowWithTheLifeOfTheTargetNetworks) {
-  RunOptions options = Options("stable-aa", "classic/cartpole");
+  LearnerOptions options = UpdateOptions("stable-aa", "classic/cartpole");
   options.replay.size = 2000;
   const UpdateBenchmark brief{.stretches = 4, .updates = 4};
   options.agent.target_interval_updates = 20;
@@ -50,12 +57,12 @@ double HitRate(Learner& learner, int updates) {
 TEST(UpdateBenchmark, ReachesTheHitRateOfARealRun) {
   for (const MixerKind mixer : {MixerKind::kStable, MixerKind::kAverage, MixerKind::kSingle}) {
     for (const WeightRefresh refresh : {WeightRefresh::kSync, WeightRefresh::kUpdate}) {
-      RunOptions options = SmallRun();
+      LearnerOptions options = SmallRun();
       options.agent.mixer = mixer;
       options.agent.weights = {.refresh = refresh, .batch = 100};
       options.agent.target_interval_updates = 60;
-      options.train.lookahead_updates = 0;
-      options.train.batch = 64;
+      options.lookahead_updates = 0;
+      options.batch = 64;
       options.replay.size = 9000;
       for (const int begin : {0, 20, 40}) {
         TestRun real(options);
@@ -93,9 +100,9 @@ TEST(BenchUpdate, StableAaCostsAtMostTwoPointTwoOfDuelingDqnOnMinatar) {
   double ratio = 1e9;
   for (int attempt = 0; attempt < 4 && ratio > kBar; ++attempt) {
     const double plain =
-        MeasureUpdate(Options("dueling-dqn", "minatar/breakout"), "minatar").ms_per_update;
+        MeasureUpdate(UpdateOptions("dueling-dqn", "minatar/breakout"), "minatar").ms_per_update;
     const double mixed =
-        MeasureUpdate(Options("stable-aa", "minatar/breakout"), "minatar").ms_per_update;
+        MeasureUpdate(UpdateOptions("stable-aa", "minatar/breakout"), "minatar").ms_per_update;
     ratio = std::min(ratio, mixed / plain);
   }
   EXPECT_LE(ratio, kBar);

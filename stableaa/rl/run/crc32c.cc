@@ -1,4 +1,4 @@
-#include "stableaa/rl/replay/crc32c.h"
+#include "stableaa/rl/run/crc32c.h"
 
 #include <array>
 #include <bit>

@@ -1,7 +1,7 @@
 // CRC-32C (Castagnoli), the checksum in TensorBoard's event files. zlib's CRC-32 uses another
 // polynomial.
-#ifndef STABLEAA_RL_REPLAY_CRC32C_H_
-#define STABLEAA_RL_REPLAY_CRC32C_H_
+#ifndef STABLEAA_RL_RUN_CRC32C_H_
+#define STABLEAA_RL_RUN_CRC32C_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,4 +17,4 @@ std::uint32_t MaskedCrc32c(std::span<const std::byte> bytes);
 
 }  // namespace stableaa
 
-#endif  // STABLEAA_RL_REPLAY_CRC32C_H_
+#endif  // STABLEAA_RL_RUN_CRC32C_H_
