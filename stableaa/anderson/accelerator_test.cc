@@ -545,7 +545,8 @@ TEST(AcceleratorOptions, EveryFieldIsCheckedAgainstItsRange) {
       {"threads", {.threads = 0}},
   };
   for (const auto& [name, options] : bad) {
-    const std::string message = MessageOf([&] { Accelerator accelerator(3, options); });
+    const std::string message =
+        MessageOf([&options = options] { Accelerator accelerator(3, options); });
     EXPECT_NE(message.find(name), std::string::npos) << message;
     EXPECT_NE(message.find("range"), std::string::npos) << message;
   }
