@@ -1,7 +1,10 @@
 // A custom environment: a corridor with a prize at the left or right end, and a lamp that says
-// which. A DQN learns it; the run is stopped halfway and resumed, then the agent plays.
+// which. A DQN learns it.
 //
-//   own_environment DIR      makes the run DIR, which must not exist
+//   own_environment train DIR    makes the run DIR, which must not exist: stops halfway, resumes,
+//                                then lets the agent play
+//   own_environment sweep DIR    trains two seeds, each in a process, in DIR/runs, and writes a
+//                                report into DIR/report; goes on with what is there
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -9,11 +12,16 @@
 #include <memory>
 #include <string>
 
-#include "stableaa/base/config/config.h"
+#include "stableaa/base/process/interrupt.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/random.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/env/simulation.h"
+#include "stableaa/experiment/report/report.h"
+#include "stableaa/experiment/suite/suite.h"
+#include "stableaa/experiment/sweep/own_program.h"
+#include "stableaa/experiment/sweep/status.h"
+#include "stableaa/experiment/sweep/sweep.h"
 #include "stableaa/rl/run/evaluation.h"
 #include "stableaa/rl/run/saved_agent.h"
 #include "stableaa/rl/run/trainer.h"
@@ -62,20 +70,25 @@ class Corridor : public Simulation {
   bool prize_is_right_ = false;
 };
 
-stableaa::RunOptions Options() {
-  stableaa::RunOptions options;
-  stableaa::Config config;
-  Describe(config, options);
-  LoadPreset(config, "mine/corridor", "dqn");
-  for (const char* const value :
-       {"train.steps=4000", "train.log_interval_steps=500", "network.hidden=[32]",
-        "optimizer.learning_rate=1e-3", "replay.size=4000", "replay.start=200",
-        "agent.target_interval_updates=100", "agent.discount=0.95",
-        "exploration.epsilon_steps=2000", "eval.interval_steps=2000"}) {
-    config.Set(value);
-  }
-  return options;
-}
+// May as well be a file (ReadSuite).
+constexpr char kSuite[] = R"(
+title = "A corridor"
+env = "mine/corridor"
+preset = "dqn"
+seeds = 2
+stop.steps = 4_000
+
+[set]
+train.log_interval_steps = 500
+network.hidden = [32]
+optimizer.learning_rate = 1e-3
+replay.size = 4_000
+replay.start = 200
+agent.target_interval_updates = 100
+agent.discount = 0.95
+exploration.epsilon_steps = 2_000
+eval.interval_steps = 2_000
+)";
 
 double MeanReturn(const std::filesystem::path& run) {
   const stableaa::SavedAgent agent({.path = run});
@@ -84,22 +97,8 @@ double MeanReturn(const std::filesystem::path& run) {
   return Evaluate(*environment, *actor, agent.parameters(), 200, 0, 1).return_mean;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) try {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s DIR\n", argv[0]);
-    return 2;
-  }
-  const std::filesystem::path run = argv[1];
-  stableaa::RegisterEnvironment({.id = "mine/corridor",
-                                 .observation = stableaa::Space::Floats({2}, {0}, {1}),
-                                 .action = stableaa::Space::Discrete(2),
-                                 .action_names = {"left", "right"},
-                                 .max_episode_steps = 50},
-                                [] { return std::make_unique<Corridor>(); });
-
-  auto trainer = stableaa::Trainer::Start(run, Options());
+bool Train(const stableaa::RunOptions& options, const std::filesystem::path& run) {
+  auto trainer = stableaa::Trainer::Start(run, options);
   trainer->Run({.stop = [&] { return trainer->step() >= 1500; }});
   std::printf("stopped in step %lld\n", static_cast<long long>(trainer->step()));
   trainer.reset();  // a run has one trainer at a time
@@ -109,7 +108,43 @@ int main(int argc, char** argv) try {
   // A random player gets 0.4; the best possible is near 0.96, and a slip or two costs a little.
   const double mean = MeanReturn(run);
   std::printf("%lld steps, mean return %.3f\n", static_cast<long long>(trainer->step()), mean);
-  return is_complete && mean > 0.85 ? 0 : 1;
+  return is_complete && mean > 0.85;
+}
+
+bool SweepAndReport(const stableaa::Suite& suite, const std::filesystem::path& directory) {
+  stableaa::Sweep sweep(
+      suite, {.train = stableaa::TrainByThisProgram, .out = directory / "runs", .jobs = 2});
+  sweep.Open();
+  const stableaa::InterruptGuard interrupt;
+  sweep.Run([&interrupt] { return interrupt.requested(); });
+  if (Count(sweep.runs()).done < suite.runs.size()) return false;  // the log says why
+  const auto report =
+      stableaa::WriteReport({.directories = {directory / "runs"}, .out = directory / "report"});
+  std::printf("%s\n", report.page.c_str());
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  stableaa::RegisterEnvironment({.id = "mine/corridor",
+                                 .observation = stableaa::Space::Floats({2}, {0}, {1}),
+                                 .action = stableaa::Space::Discrete(2),
+                                 .action_names = {"left", "right"},
+                                 .max_episode_steps = 50},
+                                [] { return std::make_unique<Corridor>(); });
+  // A sweep starts this program again for each of its runs.
+  if (const auto exit_code = stableaa::TrainIfAsked(argc, argv)) return *exit_code;
+
+  const std::string command = argc == 3 ? argv[1] : "";
+  if (command != "train" && command != "sweep") {
+    std::fprintf(stderr, "usage: %s train|sweep DIR\n", argv[0]);
+    return 2;
+  }
+  const stableaa::Suite suite = stableaa::ParseSuite(kSuite, "the suite");
+  const bool is_done = command == "train" ? Train(suite.runs.front().options, argv[2])
+                                          : SweepAndReport(suite, argv[2]);
+  return is_done ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

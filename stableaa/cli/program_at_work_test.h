@@ -7,12 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,6 +70,8 @@ class ProgramAtWork {
     if (program_ != 0) return;
     ::dup2(::fileno(out_), STDOUT_FILENO);
     ::dup2(::fileno(err_), STDERR_FILENO);
+    // A shell's background jobs ignore it, and so would the program.
+    ::signal(SIGINT, SIG_DFL);
     ::execv(argv[0], argv.data());
     ::_exit(127);
   }
@@ -121,11 +125,20 @@ class ProgramAtWork {
     return false;
   }
 
-  // What it has printed so far. Reopens the file: reading from out_ would move its write position.
-  std::string OutSoFar() const {
-    std::ifstream file("/proc/self/fd/" + std::to_string(::fileno(out_)));
-    return {std::istreambuf_iterator<char>(file), {}};
+  // The processor time that it has had, in seconds: more telling than a clock on a busy machine.
+  double WorkSeconds() const {
+    const std::string text = ProcessFile(program_, "stat");
+    std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+    std::string skipped;
+    for (int field = 3; field < 14; ++field) fields >> skipped;
+    double user = 0, system = 0;
+    fields >> user >> system;
+    return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
   }
+
+  // What it has printed so far.
+  std::string OutSoFar() const { return SoFar(out_); }
+  std::string ErrSoFar() const { return SoFar(err_); }
 
   // Waits for it to end. The exit code is negative if a signal ended it.
   Outcome Wait() {
@@ -139,6 +152,12 @@ class ProgramAtWork {
   }
 
  private:
+  // Reopens the file: reading from it would move its write position.
+  static std::string SoFar(std::FILE* output) {
+    std::ifstream file("/proc/self/fd/" + std::to_string(::fileno(output)));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
   std::FILE* const out_ = std::tmpfile();
   std::FILE* const err_ = std::tmpfile();
   pid_t program_ = -1;

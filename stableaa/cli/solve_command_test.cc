@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <pty.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "stableaa/base/files/descriptor.h"
+#include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/testing/temporary_folder.h"
 
@@ -353,33 +355,14 @@ TEST_F(CommandSolve, AToleranceBelowRoundingStopsThereAndNamesTheFloor) {
 
 TEST_F(CommandSolve, AnInterruptionGivesTheBestSoFarAndAllFiles) {
   const std::string model = Generated("chain", {"--states", "20000"});
-  // In the foreground; otherwise timeout sends it twice, and the second signal ends the program at
-  // once.
-  for (const std::string signal : {"INT", "TERM"}) {
-    const Outcome outcome = RunCommand({"env",
-                                        "--default-signal=INT",
-                                        "timeout",
-                                        "--foreground",
-                                        "--preserve-status",
-                                        "-s",
-                                        signal,
-                                        "2",
-                                        STABLEAA_PROGRAM_PATH,
-                                        "solve",
-                                        "--json",
-                                        model,
-                                        "--discount",
-                                        "0.9999",
-                                        "--method",
-                                        "vi",
-                                        "--max-seconds",
-                                        "30",
-                                        "--values",
-                                        Path("v.csv"),
-                                        "--policy",
-                                        Path("p.csv"),
-                                        "--trace",
-                                        Path("t.csv")});
+  for (const int signal : {SIGINT, SIGTERM}) {
+    ProgramAtWork program({"solve", "--json", model, "--discount", "0.9999", "--method", "vi",
+                           "--max-seconds", "100", "--values", Path("v.csv"), "--policy",
+                           Path("p.csv"), "--trace", Path("t.csv")});
+    ASSERT_TRUE(
+        program.Until([&] { return program.HandlesInterrupts() && program.WorkSeconds() > .5; }));
+    program.Signal(signal);
+    const Outcome outcome = program.Wait();
     EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
     EXPECT_LT(outcome.seconds, 60);
     const Json object = Json::parse(outcome.out);

@@ -1,13 +1,9 @@
 // stableaa train: starts a new run or resumes one.
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -16,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "stableaa/base/process/child_process.h"
 #include "stableaa/base/process/interrupt.h"
 #include "stableaa/base/terminal/log.h"
 #include "stableaa/base/terminal/progress.h"
@@ -173,14 +170,11 @@ void ResumeRun(const TrainFlags& flags) {
   RunToTheEnd(*trainer, flags);
 }
 
-// From now on, the end of `parent` sends us a SIGTERM. Its process id is given because it may have
-// ended before we could ask for that.
-void EndWithParent(std::int64_t parent) {
-  if (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) throw SystemError("--end-with-parent", errno);
-  if (::getppid() != parent) {
-    throw BadInput(
-        fmt::format("--end-with-parent: expected {}, the process that started this one, found {}",
-                    ::getppid(), parent));
+void EndWithParentFlag(std::int64_t parent) {
+  try {
+    EndWithParent(parent);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("--end-with-parent: {}", error.what()));
   }
 }
 
@@ -233,7 +227,7 @@ void AddTrainCommand(CLI::App& program) {
       "Example: stableaa train --preset stable-aa --env minatar/breakout --steps 200000 --seed 3\n"
       "         stableaa train --resume runs/minatar-breakout-stable-aa-3 --steps 1000000\n");
   train->callback([flags, train] {
-    if (flags->parent) EndWithParent(*flags->parent);
+    if (flags->parent) EndWithParentFlag(*flags->parent);
     if (flags->enough_return && std::isnan(*flags->enough_return)) {
       throw BadInput("--until-return: expected a number, found nan");
     }

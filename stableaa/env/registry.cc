@@ -245,6 +245,11 @@ bool IsOwnId(const std::string& id) {
          is_part(std::string_view(id).substr(slash + 1));
 }
 
+bool HasLibraryFamily(const std::string& id) {
+  const std::string family = Essence(id.substr(0, id.find('/')));
+  return std::ranges::find(kFamilies, family) != kFamilies.end();
+}
+
 std::vector<std::string> AllEnvironmentKeys() {
   EnvironmentOptions options;
   Config config;
@@ -337,9 +342,7 @@ void RegisterEnvironment(const EnvironmentRegistration& registration) {
         "environment, found '{}'",
         Shorten(id)));
   }
-  const std::string family = id.substr(0, id.find('/'));
-  const auto is_family = [&family](const char* one) { return Essence(family) == one; };
-  if (std::ranges::any_of(kFamilies, is_family)) {
+  if (HasLibraryFamily(id)) {
     throw BadInput(fmt::format("{}: the families {} are the library's; choose another one", id,
                                fmt::join(kFamilies, ", ")));
   }
@@ -364,6 +367,8 @@ void RegisterEnvironment(const EnvironmentSpec& spec, const MakeSimulation& make
                    const EnvironmentOptions& options) { return MakeNative(spec, options, make); },
        .keys = {"env.max_episode_steps"}});
 }
+
+bool CanBeRegistered(const std::string& id) { return IsOwnId(id) && !HasLibraryFamily(id); }
 
 std::string NormalizedId(const std::string& id) {
   const ParsedId parsed = Parse(id);

@@ -83,6 +83,10 @@ void RegisterEnvironment(const EnvironmentRegistration& registration);
 // Registers batches of simulations (native_environment.h) that respect env.max_episode_steps.
 void RegisterEnvironment(const EnvironmentSpec& spec, const MakeSimulation& make);
 
+// Whether a program could register an environment of this id. A run whose id is unknown here may be
+// another program's.
+bool CanBeRegistered(const std::string& id);
+
 // A BadInput error: there is no environment of that name.
 class UnknownEnvironment : public Error {
  public:

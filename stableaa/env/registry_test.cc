@@ -487,10 +487,13 @@ TEST(RegisterEnvironment, RefusesBadIdsAndKeysAndDuplicates) {
   for (const std::string id : {"", "counter", "/counter", "test/", "test/Counter", "test/a/b",
                                "test/coun-ter", "test/_", "_/counter", "test/a b"}) {
     ExpectPart(refusal(id), "expected family/name");
+    EXPECT_FALSE(CanBeRegistered(id)) << id;
   }
   for (const std::string id : {"classic/counter", "min_atar/counter", "atari/x", "gymnasium/x"}) {
     ExpectPart(refusal(id), "are the library's");
+    EXPECT_FALSE(CanBeRegistered(id)) << id;
   }
+  EXPECT_TRUE(CanBeRegistered("test/twice"));
   EXPECT_EQ(refusal("test/twice"), "no error");
   EXPECT_EQ(refusal("test/twice"), "test/twice: there is an environment of that name already");
   EXPECT_EQ(refusal("te_st/twi_ce"), "te_st/twi_ce: there is an environment of that name already");

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -212,6 +213,16 @@ std::string ChildProcess::End() const {
   if (WIFEXITED(*status_)) return fmt::format("ended with exit code {}", WEXITSTATUS(*status_));
   return fmt::format("was killed by signal {} ({})", WTERMSIG(*status_),
                      ::strsignal(WTERMSIG(*status_)));
+}
+
+void EndWithParent(std::int64_t parent) {
+  if (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) {
+    throw SystemError("cannot end with the process that started this one", errno);
+  }
+  if (::getppid() != parent) {
+    throw BadInput(fmt::format("expected {}, the process that started this one, found {}",
+                               ::getppid(), parent));
+  }
 }
 
 }  // namespace stableaa

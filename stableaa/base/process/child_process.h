@@ -17,6 +17,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -90,6 +91,11 @@ class ChildProcess {
   bool killed_here_ = false;
   std::optional<int> status_;  // as returned by waitpid
 };
+
+// For children that have something to finish before they end, which `ends_with_us` does not let
+// them: from now on, the end of the process that started this one, `parent`, sends a SIGTERM.
+// BadInput if that is another process: it may have ended before this call.
+void EndWithParent(std::int64_t parent);
 
 }  // namespace stableaa
 

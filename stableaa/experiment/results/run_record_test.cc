@@ -166,4 +166,19 @@ TEST(FindRuns, TakesARunItselfOrAllBelowAFolder) {
             std::string::npos);
 }
 
+// Reports need no environment, so this program need not have registered it.
+TEST(RunRecord, MayBeOnAnEnvironmentOfAnotherProgram) {
+  const FolderOfRuns folder;
+  RunOptions options = ShortRun(100);
+  const auto read = [&](const std::string& env) {
+    options.train.env = env;
+    WriteContent(folder / "config.toml", ToToml(options));
+    return ReadRun(folder.path());
+  };
+  EXPECT_EQ(read("mine/corridor").options.train.env, "mine/corridor");
+  for (const std::string env : {"classic/corridor", "mine/../corridor", "corridor"}) {
+    EXPECT_EQ(MessageOf([&] { read(env); }).find("there is no environment '" + env), 0U) << env;
+  }
+}
+
 }  // namespace stableaa::run_record_test

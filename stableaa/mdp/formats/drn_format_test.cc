@@ -214,10 +214,9 @@ TEST(BenchDrnFormat, ReadsFast) {
   if (!kOptimised) GTEST_SKIP() << "not an optimised build";
   const TemporaryFolder directory;
   WriteDrnModel(LargeModel(70000), directory / "m.drn");
-  const auto bytes = static_cast<double>(std::filesystem::file_size(directory / "m.drn"));
-  EXPECT_GE(MegabytesPerSecond(bytes, kLeastMegabytesPerSecond,
-                               [&] { return ReadDrnModel(directory / "m.drn"); }),
-            kLeastMegabytesPerSecond);
+  EXPECT_LE(TimesTheYardstick({directory / "m.drn"}, kMostTimesTheYardstick,
+                              [&] { return ReadDrnModel(directory / "m.drn"); }),
+            kMostTimesTheYardstick);
 }
 
 }  // namespace stableaa::drn_format_test

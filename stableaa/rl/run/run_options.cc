@@ -41,6 +41,24 @@ std::string FamilyOf(const std::string& env) {
   return family == "gymnasium" ? "classic" : family;
 }
 
+// Everything but whether the environment exists.
+void ValidateValues(const RunOptions& options) {
+  RunOptions copy = options;
+  Config config;
+  Describe(config, copy);
+  options.agent.Validate();
+  options.replay.Validate();
+  options.optimizer.Validate();
+  options.env.Validate();
+  options.agent.Loss().Validate();
+  if (options.replay.size <= options.agent.n_step) {
+    throw BadInput(
+        fmt::format("replay.size: expected more states than the {} steps of a return, "
+                    "found {}",
+                    options.agent.n_step, options.replay.size));
+  }
+}
+
 }  // namespace
 
 void Describe(Config& config, RunOptions& options) {
@@ -75,20 +93,7 @@ void Describe(Config& config, RunOptions& options) {
 }
 
 void RunOptions::Validate() const {
-  RunOptions copy = *this;
-  Config config;
-  Describe(config, copy);
-  agent.Validate();
-  replay.Validate();
-  optimizer.Validate();
-  env.Validate();
-  agent.Loss().Validate();
-  if (replay.size <= agent.n_step) {
-    throw BadInput(
-        fmt::format("replay.size: expected more states than the {} steps of a return, "
-                    "found {}",
-                    agent.n_step, replay.size));
-  }
+  ValidateValues(*this);
   (void)NormalizedId(train.env);
 }
 
@@ -142,7 +147,8 @@ RunOptions ReadRunOptions(const std::filesystem::path& config_file) {
   Config config;
   Describe(config, options);
   config.LoadText(ReadRegularFile(config_file, kLargestConfig), config_file.string());
-  options.Validate();
+  ValidateValues(options);
+  if (!CanBeRegistered(options.train.env)) (void)NormalizedId(options.train.env);
   return options;
 }
 

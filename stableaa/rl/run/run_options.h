@@ -101,7 +101,8 @@ std::vector<Preset> Presets();
 void LoadPreset(Config& config, const std::string& env, const std::string& preset);
 
 // Every key with its value. ReadRunOptions reads it back to the same options and throws BadInput,
-// naming the file, if that is not such a file.
+// naming the file, if that is not such a file. Its environment may be one that another program has
+// registered; Validate refuses that.
 std::string ToToml(const RunOptions& options);
 RunOptions ReadRunOptions(const std::filesystem::path& config_file);
 

@@ -1,0 +1,140 @@
+// Shared by the tests of the classic problems: steps, states in bytes, and where episodes begin.
+#ifndef STABLEAA_ENV_CLASSIC_CLASSIC_PROBLEMS_TEST_H_
+#define STABLEAA_ENV_CLASSIC_CLASSIC_PROBLEMS_TEST_H_
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <numbers>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/random.h"
+#include "stableaa/env/classic/acrobot.h"
+#include "stableaa/env/classic/cartpole.h"
+#include "stableaa/env/classic/mountain_car.h"
+#include "stableaa/env/classic/pendulum.h"
+#include "stableaa/env/environment.h"
+#include "stableaa/env/simulation.h"
+#include "stableaa/testing/message.h"
+
+namespace stableaa::classic_problems_test {
+
+inline constexpr double kPi = std::numbers::pi;
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+inline double Above(double x) { return std::nextafter(x, kInfinity); }
+inline double Below(double x) { return std::nextafter(x, -kInfinity); }
+
+// Only Reset is random.
+inline RandomStream& Unused() {
+  static RandomStream random(0, "unused");
+  return random;
+}
+
+inline Simulation::Outcome Step(Simulation& simulation, int action) {
+  return simulation.Step({.index = action}, Unused());
+}
+inline Simulation::Outcome Turn(Pendulum& pendulum, float torque) {
+  return pendulum.Step({.values = std::span(&torque, 1)}, Unused());
+}
+
+inline std::vector<float> ObservationOf(const Simulation& simulation, std::size_t size) {
+  std::vector<float> observation(size, std::numeric_limits<float>::quiet_NaN());
+  simulation.Observe({.floats = observation});
+  return observation;
+}
+
+inline std::vector<std::byte> BytesOf(const Simulation& simulation) {
+  ByteWriter out;
+  simulation.Save(out);
+  return {out.bytes().begin(), out.bytes().end()};
+}
+
+inline void LoadBytes(Simulation& simulation, std::span<const std::byte> bytes) {
+  ByteReader in(bytes, "saved");
+  simulation.Load(in);
+  in.ExpectEnd();
+}
+
+// A step with an action drawn from the random stream.
+inline Simulation::Outcome RandomStep(Simulation& simulation, const EnvironmentSpec& spec,
+                                      RandomStream& random) {
+  if (spec.action.kind == Space::Kind::kDiscrete) {
+    return Step(simulation,
+                static_cast<int>(random.Below(static_cast<std::uint64_t>(spec.action.n))));
+  }
+  const auto torque = static_cast<float>(random.Uniform(-2, 2));
+  return simulation.Step({.values = std::span(&torque, 1)}, Unused());
+}
+
+inline void ExpectBadInput(const std::function<void()>& action, const std::string& part) {
+  const std::string message = MessageOf(action);
+  EXPECT_NE(message, "no error") << part;
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+// Expects mean and mean square of `samples` from a uniform distribution to be within six standard
+// errors (a false alarm has probability 2e-9 for either), and all samples to lie in [low, high].
+inline void ExpectUniform(const std::vector<double>& samples, double low, double high) {
+  const double n = static_cast<double>(samples.size());
+  const double half = (high - low) / 2;
+  double mean = 0, square = 0;
+  for (const double sample : samples) {
+    ASSERT_GE(sample, low);
+    ASSERT_LE(sample, high);
+    const double scaled = (sample - (low + high) / 2) / half;
+    mean += scaled / n;
+    square += scaled * scaled / n;
+  }
+  EXPECT_NEAR(mean, 0, 6 * std::sqrt(1 / (3 * n)));
+  EXPECT_NEAR(square, 1.0 / 3, 6 * std::sqrt(4 / (45 * n)));
+}
+
+// The variable's values after many resets.
+template <typename Problem>
+std::vector<double> Starts(double Problem::State::*variable) {
+  RandomStream random(7, "starts");
+  Problem problem;
+  std::vector<double> values;
+  for (int i = 0; i < 20000; ++i) {
+    problem.Reset(random);
+    values.push_back(problem.state().*variable);
+  }
+  return values;
+}
+
+inline CartPole CartPoleAt(const CartPole::State& state) {
+  CartPole cart;
+  cart.set_state(state);
+  return cart;
+}
+
+inline MountainCar CarAt(double position, double velocity) {
+  MountainCar car;
+  car.set_state({position, velocity});
+  return car;
+}
+
+inline Acrobot AcrobotAt(const Acrobot::State& state) {
+  Acrobot acrobot;
+  acrobot.set_state(state);
+  return acrobot;
+}
+
+inline Pendulum PendulumAt(double theta, double theta_dot) {
+  Pendulum pendulum;
+  pendulum.set_state({theta, theta_dot, 0});
+  return pendulum;
+}
+
+}  // namespace stableaa::classic_problems_test
+
+#endif  // STABLEAA_ENV_CLASSIC_CLASSIC_PROBLEMS_TEST_H_
