@@ -140,5 +140,5 @@ if(STABLEAA_TESTS AND STABLEAA_PROGRAM)
   set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS stableaa_installed_files)
   add_test(NAME install_outside_project
     COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-install ${PROJECT_BINARY_DIR})
-  set_tests_properties(install_outside_project PROPERTIES LABELS full RUN_SERIAL TRUE TIMEOUT 1800)
+  set_tests_properties(install_outside_project PROPERTIES LABELS full TIMEOUT 1800)
 endif()

@@ -83,12 +83,14 @@ endfunction()
 function(stableaa_test_program program)
   cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${program} EXCLUDE_FROM_ALL ${arg_SOURCES})
-  # The tested code is optimised; the tests need not be, and compile faster. For clang -Wconversion
-  # includes changes of sign, which GCC leaves out.
-  target_compile_options(${program} PRIVATE ${STABLEAA_WARNINGS} -Wno-sign-conversion -O1)
+  # The tested code is optimised; the tests need not be, and compile faster, the more so under
+  # sanitizers (RelWithDebInfo). For clang -Wconversion includes changes of sign, which GCC leaves
+  # out.
+  target_compile_options(${program} PRIVATE ${STABLEAA_WARNINGS} -Wno-sign-conversion
+    $<IF:$<CONFIG:RelWithDebInfo>,-O0,-O1>)
   target_link_libraries(${program} PRIVATE ${arg_LINKS})
   set_target_properties(${program} PROPERTIES
-    UNITY_BUILD ${STABLEAA_UNITY} UNITY_BUILD_BATCH_SIZE 5
+    UNITY_BUILD ${STABLEAA_UNITY} UNITY_BUILD_BATCH_SIZE 8
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   set_property(GLOBAL APPEND PROPERTY STABLEAA_TEST_PROGRAMS ${program})
 endfunction()

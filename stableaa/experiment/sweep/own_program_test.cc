@@ -14,11 +14,9 @@
 #include <vector>
 
 #include "stableaa/base/process/child_process.h"
-#include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
-#include "stableaa/env/registry.h"
-#include "stableaa/env/simulation.h"
+#include "stableaa/env/lamp_test.h"
 #include "stableaa/experiment/report/report.h"
 #include "stableaa/experiment/suite/suite.h"
 #include "stableaa/experiment/sweep/estimate.h"
@@ -31,40 +29,14 @@ namespace stableaa::own_program_test {
 
 namespace fs = std::filesystem;
 
-// Pays for the action that the lamp shows.
-class Lamp : public Simulation {
- public:
-  void Reset(RandomStream& random) override { lit_ = random.Bernoulli(0.5); }
-  Outcome Step(Action action, RandomStream& random) override {
-    const bool right = (action.index == 1) == lit_;
-    lit_ = random.Bernoulli(0.5);
-    return {.reward = right ? 1.0 : 0.0};
-  }
-  void Observe(Observation out) const override { out.floats[0] = lit_ ? 1 : -1; }
-  void Save(ByteWriter& out) const override { out.Bool(lit_); }
-  void Load(ByteReader& in) override { lit_ = in.Bool(); }
-
- private:
-  bool lit_ = false;
-};
-
 class BrokenLamp : public Lamp {
  public:
   Outcome Step(Action, RandomStream&) override { throw WorkFailed("the bulb is \033[2J broken"); }
 };
 
-template <typename Kind>
-void Register(const std::string& id) {
-  RegisterEnvironment({.id = id,
-                       .observation = Space::Floats({1}, {-1}, {1}),
-                       .action = Space::Discrete(2),
-                       .max_episode_steps = 20},
-                      [] { return std::make_unique<Kind>(); });
-}
-
 void RegisterAll() {
-  Register<Lamp>("own/lamp");
-  Register<BrokenLamp>("own/broken_lamp");
+  RegisterLamp<Lamp>("own/lamp");
+  RegisterLamp<BrokenLamp>("own/broken_lamp");
 }
 
 std::string SuiteOf(const std::string& env, const std::string& stop) {

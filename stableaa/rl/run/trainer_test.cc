@@ -17,7 +17,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
-#include "stableaa/env/registry.h"
+#include "stableaa/env/lamp_test.h"
 #include "stableaa/rl/run/checkpoint_head.h"
 #include "stableaa/rl/run/run_results_test.h"
 #include "stableaa/rl/run/saved_agent.h"
@@ -205,29 +205,8 @@ TEST_F(TrainerTest, MistakesMakeNothing) {
   expect({"replay.size=1000000000000"}, Error::Kind::kWorkFailed);
 }
 
-// Rewards the action that the lamp asks for.
-class Lamp : public Simulation {
- public:
-  void Reset(RandomStream& random) override { lit_ = random.Bernoulli(0.5); }
-  Outcome Step(Action action, RandomStream& random) override {
-    const bool right = (action.index == 1) == lit_;
-    lit_ = random.Bernoulli(0.5);
-    return {.reward = right ? 1.0 : 0.0};
-  }
-  void Observe(Observation out) const override { out.floats[0] = lit_ ? 1 : -1; }
-  void Save(ByteWriter& out) const override { out.Bool(lit_); }
-  void Load(ByteReader& in) override { lit_ = in.Bool(); }
-
- private:
-  bool lit_ = false;
-};
-
 TEST_F(TrainerTest, TrainsOnWhatTheProgramHasRegistered) {
-  RegisterEnvironment({.id = "test/lamp",
-                       .observation = Space::Floats({1}, {-1}, {1}),
-                       .action = Space::Discrete(2),
-                       .max_episode_steps = 20},
-                      [] { return std::make_unique<Lamp>(); });
+  RegisterLamp<Lamp>("test/lamp");
   const RunOptions options =
       SmallRunOptions("Test/Lamp", "dqn",
                       {"train.steps=1000", "agent.discount=0", "optimizer.learning_rate=0.01",
