@@ -87,7 +87,9 @@ struct Row {
   }
   std::vector<std::uint8_t> Bytes(std::size_t size) const {
     std::vector<std::uint8_t> values;
-    for (const float v : Observation(size)) values.push_back(static_cast<std::uint8_t>(v));
+    for (const float v : Observation(size)) {
+      values.push_back(static_cast<std::uint8_t>(static_cast<int>(v)));  // modulo 256
+    }
     return values;
   }
   std::vector<float> Values() const {
