@@ -50,7 +50,7 @@ function(stableaa_layer name)
     target_compile_options(stableaa_${name} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   set_target_properties(stableaa_${name} PROPERTIES
-    UNITY_BUILD ${STABLEAA_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+    UNITY_BUILD ${STABLEAA_UNITY} UNITY_BUILD_BATCH_SIZE ${STABLEAA_BATCH})
   target_include_directories(stableaa_${name} PUBLIC $<BUILD_INTERFACE:${root}>)
   list(TRANSFORM arg_USES PREPEND stableaa_)
   # Otherwise users of the installed static library would need even its header-only libraries.

@@ -150,7 +150,7 @@ void AddNetworkFlag(CLI::App& command, AgentBench& bench) {
       ->type_name(fmt::format("{}", fmt::join(names, "|")));
 }
 
-void AddThreadsFlag(CLI::App& command, AgentBench& bench) {
+void AddAgentThreadsFlag(CLI::App& command, AgentBench& bench) {
   command.add_option("--threads", bench.threads, "Threads (default: 1)")
       ->transform(WholeBetween(1, kMaxThreads))
       ->type_name(fmt::format("N in [1, {}]", kMaxThreads));
@@ -165,7 +165,7 @@ void AddAgentBenchCommands(CLI::App& bench) {
   update->settings.AddPresetTo(*update_command);
   update_command->remove_option(update_command->get_option("--env"));
   AddNetworkFlag(*update_command, *update);
-  AddThreadsFlag(*update_command, *update);
+  AddAgentThreadsFlag(*update_command, *update);
   update->settings.AddTo(
       *update_command,
       {.used = {"train.preset", "train.seed", "train.batch", "train.update_interval_steps",
@@ -191,7 +191,7 @@ void AddAgentBenchCommands(CLI::App& bench) {
   act->settings.AddPresetTo(*act_command);
   act_command->remove_option(act_command->get_option("--env"));
   AddNetworkFlag(*act_command, *act);
-  AddThreadsFlag(*act_command, *act);
+  AddAgentThreadsFlag(*act_command, *act);
   act_command->add_flag("--json", act->json, "One JSON object");
   act_command->footer("Example: stableaa bench act --network nature\n");
   act_command->callback([act] { RunAct(*act); });
@@ -200,7 +200,7 @@ void AddAgentBenchCommands(CLI::App& bench) {
   CLI::App* train_command =
       bench.add_subcommand("train", "Steps per second of the whole loop, and where the time goes");
   train->settings.AddPresetTo(*train_command);
-  AddThreadsFlag(*train_command, *train);
+  AddAgentThreadsFlag(*train_command, *train);
   train_command->add_option("--seconds", train->seconds, "Time to measure (default: 10)")
       ->check(CLI::Range(0.1, 1e5).description(""))
       ->type_name("S in [0.1, 100000]");

@@ -33,7 +33,7 @@ namespace {
 using Values = std::vector<double>;
 using LongValues = std::vector<long double>;
 
-constexpr long double kDoubleEpsilon = std::numeric_limits<double>::epsilon();
+constexpr long double kDoubleRounding = std::numeric_limits<double>::epsilon();
 constexpr long double kLongEpsilon = std::numeric_limits<long double>::epsilon();
 
 constexpr int kMostActions = 8;
@@ -175,7 +175,7 @@ Inequality CompareValues(const Backup& backup, const ValuePair& pair, long doubl
       static_cast<long double>(backup.Value(pair.moved)) - backup.Value(pair.q);
   return {.left = std::abs(change),
           .right = constant * pair.distance,
-          .allowance = 4 * kDoubleEpsilon * pair.magnitude()};
+          .allowance = 4 * kDoubleRounding * pair.magnitude()};
 }
 
 Inequality CompareBackups(Choices& choices, std::string* description) {
@@ -195,7 +195,7 @@ Inequality CompareBackups(Choices& choices, std::string* description) {
                                 std::max(LargestMagnitude(values), LargestMagnitude(moved));
   return {.left = Distance(image(values), image(moved)),
           .right = chosen.discount * Distance(values, moved),
-          .allowance = 4 * kDoubleEpsilon * magnitude};
+          .allowance = 4 * kDoubleRounding * magnitude};
 }
 
 TrialOutcome TestNonexpansive(Choices& choices, std::string* description) {
@@ -253,13 +253,13 @@ void CompareLibrary(const Values& q, double omega, const ExactMellowmax& exact,
   }
   // A probability has the rounding of a sum, a quotient and an exponential, plus its share of that
   // of the exponents z, at most ε E|z| ≤ ε log(actions) in total.
-  const long double rounding = 10 * kDoubleEpsilon;
+  const long double rounding = 10 * kDoubleRounding;
   KeepWorse(worst, {.left = error, .right = 0, .allowance = rounding});
   KeepWorse(worst, {.left = std::abs(sum - 1), .right = 0, .allowance = rounding});
   KeepWorse(worst, {.left = -least, .right = 0, .allowance = 0});
   KeepWorse(worst, {.left = std::abs(backup.Value(q) - exact.value()),
                     .right = 0,
-                    .allowance = 4 * kDoubleEpsilon * LargestMagnitude(q)});
+                    .allowance = 4 * kDoubleRounding * LargestMagnitude(q)});
 }
 
 // The four inequalities, in long double. `direction` is a second direction for the Hessian.
@@ -395,7 +395,7 @@ TrialOutcome CompareRoot(const Values& q, double omega) {
   // to within the rounding of their logarithms, which are about as large as ρR and log(1 + ωR).
   const long double range = Range(q);
   const long double rounding =
-      kDoubleEpsilon * range * (10 + 2 * std::log1p(omega * range) + 2 * rho * range);
+      kDoubleRounding * range * (10 + 2 * std::log1p(omega * range) + 2 * rho * range);
   constexpr long double kAside = 1e-6L;
   TrialOutcome outcome;
   KeepWorse(outcome.corrected, {.left = rho, .right = omega, .allowance = 0});
@@ -435,7 +435,7 @@ TrialOutcome CompareBias(const MellowmaxModel& instance) {
   const Solution soft = Solve(instance.model, options);
   // What is certain about the bias: the values minus what their certificates leave open.
   const long double open = static_cast<long double>(best.error) + soft.error;
-  const long double rounding = 4 * kDoubleEpsilon * bound;
+  const long double rounding = 4 * kDoubleRounding * bound;
   TrialOutcome outcome;
   for (std::size_t s = 0; s < best.values.size(); ++s) {
     const long double bias = static_cast<long double>(best.values[s]) - soft.values[s];

@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxId = 256;
+constexpr std::size_t kLongestId = 256;
 constexpr std::size_t kMaxProtocol = 1024;
 constexpr std::size_t kAlignment = 64;
 constexpr int kMaxBridged = 1024;  // environments; each takes megabytes in its worker
@@ -488,7 +488,7 @@ void GymnasiumEnvironment::Load(ByteReader& in) {
     throw in.Wrong(fmt::format("expected the state of {} '{}', found '{}'", what, expected,
                                Shorten(found, kMaxMessage)));
   };
-  expect("environment", spec().id, in.Text(kMaxId));
+  expect("environment", spec().id, in.Text(kLongestId));
   expect("protocol", spec().protocol, in.Text(kMaxProtocol));
   expect("environments", std::to_string(num_envs()), std::to_string(in.U64()));
   const std::uint64_t seed = in.U64();

@@ -32,7 +32,7 @@ constexpr std::int64_t kLogSteps = 50;    // between two rows
 constexpr std::int64_t kEvalSteps = 300;  // between two evaluations
 constexpr std::int64_t kGames = 2;        // of an evaluation
 constexpr std::int64_t kTargetUpdates = 250;
-constexpr std::size_t kLargestMetrics = std::size_t{64} << 20;
+constexpr std::size_t kLargestTrialMetrics = std::size_t{64} << 20;
 constexpr double kRecordBytes = 16;  // per stored state, besides its frame
 constexpr double kEndSeconds = 20;   // time for the checkpoint
 
@@ -77,7 +77,7 @@ std::vector<Row> ReadRows(const fs::path& csv) {
   std::vector<Row> rows;
   std::error_code error;
   if (!fs::exists(csv, error)) return rows;
-  const MetricTable table = ParseMetrics(ReadTextFile(csv, kLargestMetrics), csv.string());
+  const MetricTable table = ParseMetrics(ReadTextFile(csv, kLargestTrialMetrics), csv.string());
   for (const std::vector<double>& row : table.rows) {
     const auto number = [&](std::string_view name) {
       const std::optional<std::size_t> column = table.Column(name);

@@ -22,7 +22,7 @@
 namespace stableaa {
 namespace {
 
-constexpr double kSumTolerance = 1e-9;
+constexpr double kObservationSumTolerance = 1e-9;
 
 // States, actions or observations: how many, and their names if any.
 struct Domain {
@@ -476,7 +476,7 @@ class CassandraReader {
       sum += probability;
       mean.Add(probability, rewards_->Reward(next, observation));
     }
-    if (!(std::abs(sum - 1) <= kSumTolerance)) {
+    if (!(std::abs(sum - 1) <= kObservationSumTolerance)) {
       throw BadInput(
           fmt::format("{}: the observation probabilities (O) of action {} into state {} "
                       "sum to {} instead of 1, but rewards depend on them",
