@@ -21,9 +21,6 @@ namespace {
 // dozen backups, to which no rule applies yet, are a small part of the two hundred or more.
 constexpr double kTolerance = 1e-11;
 
-// More than any run that obeys the rule needs.
-constexpr int kMostBackups = 100'000;
-
 // A model mixes fast if the span of TV − V falls to this fraction of its initial value within this
 // many plain backups.
 constexpr double kMixed = 1e-6;
@@ -34,6 +31,8 @@ constexpr double kBound = 0.15;
 // The number of backups from V = 0 to the tolerance; `step` replaces V, given TV.
 template <typename Step>
 int CountBackups(const Model& model, double discount, Step step) {
+  // More than any run that obeys the rule needs.
+  constexpr int kMostBackups = 100'000;
   std::vector<double> values(model.states(), 0);
   std::vector<double> image(model.states());
   for (int backups = 1;; ++backups) {
