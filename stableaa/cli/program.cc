@@ -1,5 +1,4 @@
 #include "stableaa/cli/program.h"
-#include "stableaa/cli/json_text.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +9,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -20,7 +18,7 @@
 
 #include "stableaa/base/machine.h"
 #include "stableaa/base/text/nearest_name.h"
-#include "stableaa/base/text/plain_text.h"
+#include "stableaa/cli/json_text.h"
 #include "stableaa/core/error.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/experiment/sweep/run_error.h"
@@ -28,15 +26,10 @@
 namespace stableaa {
 namespace {
 
-constexpr std::size_t kMaxMessage = 2000;
-
-// Always one line, whatever the message quotes. Not fmt::print, which throws if stderr is closed.
+// Always one line, whatever the message quotes.
 int Fail(int exit_code, const std::string& message) {
   std::fflush(stdout);
-  const std::string line = fmt::format("stableaa: error: {}\n", Shorten(message, kMaxMessage));
-  std::fputs(line.c_str(), stderr);
-  // A sweep reads it.
-  if (const char* file = std::getenv(kErrorFileVariable)) WriteRunError(file, message);
+  ReportError("stableaa: ", message);
   return exit_code;
 }
 

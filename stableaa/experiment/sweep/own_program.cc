@@ -6,8 +6,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <new>
@@ -30,7 +28,6 @@ namespace {
 
 constexpr char kAsked[] = "--stableaa-train-run";
 constexpr std::size_t kWords = 7;  // after it
-constexpr std::size_t kLongestError = 2000;
 
 template <typename Number>
 Number NumberIn(std::string_view word) {
@@ -93,8 +90,7 @@ void Train(const TrainTask& task) {
 }
 
 int Fail(int exit_code, std::string_view message) {
-  std::fputs(fmt::format("error: {}\n", Shorten(message, kLongestError)).c_str(), stderr);
-  if (const char* const file = std::getenv(kErrorFileVariable)) WriteRunError(file, message);
+  ReportError("", message);
   return exit_code;
 }
 

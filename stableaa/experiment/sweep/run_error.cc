@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <system_error>
 
@@ -46,6 +48,13 @@ void WriteRunError(const fs::path& file, std::string_view message) noexcept {
     [[maybe_unused]] const ssize_t written = ::write(opened.get(), line.data(), line.size());
   } catch (const std::exception&) {  // out of memory
   }
+}
+
+void ReportError(std::string_view prefix, std::string_view message) {
+  // Not fmt::print, which throws if stderr is closed.
+  std::fputs(fmt::format("{}error: {}\n", prefix, Shorten(message, kLongestWritten)).c_str(),
+             stderr);
+  if (const char* const file = std::getenv(kErrorFileVariable)) WriteRunError(file, message);
 }
 
 std::string ReadRunError(const fs::path& file) {

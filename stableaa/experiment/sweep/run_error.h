@@ -22,6 +22,10 @@ void ClearRunError(const std::filesystem::path& file);
 // to about 2000 bytes. Does nothing if the file cannot be written.
 void WriteRunError(const std::filesystem::path& file, std::string_view message) noexcept;
 
+// What a program that trains runs does when it fails: prints "PREFIXerror: MESSAGE" on one line of
+// stderr, shortened in the same way, and writes the message for the sweep, if one started it.
+void ReportError(std::string_view prefix, std::string_view message);
+
 // The first line, safe to show whoever wrote it, up to about 500 bytes. Empty if there is none.
 std::string ReadRunError(const std::filesystem::path& file);
 
