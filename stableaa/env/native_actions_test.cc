@@ -15,24 +15,24 @@
 #include "stableaa/env/native_environment.h"
 #include "stableaa/env/native_play_test.h"
 #include "stableaa/env/registry.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/saved_bytes.h"
 
 namespace stableaa::native_actions_test {
 
 using native_play_test::Bytes;
 using native_play_test::Difference;
 using native_play_test::EveryNative;
-using native_play_test::ExpectBadInput;
 using native_play_test::kSeed;
 using native_play_test::Players;
 using native_play_test::PlayFrom;
-using native_play_test::Saved;
 using native_play_test::ShownBy;
 using native_play_test::Trajectory;
 
 TEST_P(EveryNative, InvalidActionsAreRefusedAndChangeNothing) {
   const auto environment = Make({.num_envs = 2});
   PlayFrom(kSeed, *environment, 4);
-  const Bytes before = Saved(*environment);
+  const Bytes before = SavedBytes(*environment);
   const std::string shown = ShownBy(*environment);
   const auto refuse_indices = [&](const std::vector<std::int32_t>& indices) {
     ExpectBadInput([&] { environment->Step({.indices = indices}); }, GetParam());
@@ -61,7 +61,7 @@ TEST_P(EveryNative, InvalidActionsAreRefusedAndChangeNothing) {
     refuse_values({0, 0, 0});
     refuse_indices({0, 0});
   }
-  EXPECT_EQ(Saved(*environment), before);
+  EXPECT_EQ(SavedBytes(*environment), before);
   EXPECT_TRUE(ShownBy(*environment) == shown);
   Players players(*environment);
   EXPECT_NO_THROW(environment->Step(players.Next()));
@@ -110,7 +110,7 @@ TEST(NativeEnvironment, CallsOutOfOrderAreRefused) {
   EXPECT_THROW(environment->Step(actions), std::logic_error);
   EXPECT_THROW(environment->Send(actions), std::logic_error);
   EXPECT_THROW(environment->Recv(), std::logic_error);
-  EXPECT_THROW(Saved(*environment), std::logic_error);
+  EXPECT_THROW(SavedBytes(*environment), std::logic_error);
 
   environment->Reset(kSeed);
   EXPECT_THROW(environment->Recv(), std::logic_error);
@@ -119,7 +119,7 @@ TEST(NativeEnvironment, CallsOutOfOrderAreRefused) {
   environment->Send(actions);
   EXPECT_THROW(environment->Send(actions), std::logic_error);
   EXPECT_THROW(environment->Step(actions), std::logic_error);
-  EXPECT_THROW(Saved(*environment), std::logic_error);
+  EXPECT_THROW(SavedBytes(*environment), std::logic_error);
   environment->Recv();
   EXPECT_THROW(environment->Recv(), std::logic_error);
   EXPECT_NO_THROW(environment->Step(actions));

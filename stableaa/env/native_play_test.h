@@ -8,19 +8,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "stableaa/core/binary_io.h"
 #include "stableaa/core/random.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/env/registry.h"
-#include "stableaa/testing/message.h"
 
 namespace stableaa::native_play_test {
 
@@ -143,24 +139,6 @@ inline std::optional<std::size_t> Difference(const Trajectory& a, const Trajecto
 }
 
 using Bytes = std::vector<std::byte>;
-
-inline Bytes Saved(const Environment& environment) {
-  ByteWriter out;
-  environment.Save(out);
-  return {out.bytes().begin(), out.bytes().end()};
-}
-
-inline void LoadAll(Environment& environment, std::span<const std::byte> bytes) {
-  ByteReader in(bytes, "state");
-  environment.Load(in);
-  in.ExpectEnd();
-}
-
-inline void ExpectBadInput(const std::function<void()>& action, std::string_view part = "") {
-  const std::string message = MessageOf(action);
-  EXPECT_NE(message, "no error") << "expected a message with: " << part;
-  EXPECT_NE(message.find(part), std::string::npos) << message;
-}
 
 // Tests of each of NativeIds(). native_environment_test.cc instantiates them, in all files.
 class EveryNative : public testing::TestWithParam<std::string> {

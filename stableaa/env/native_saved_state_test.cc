@@ -20,20 +20,18 @@
 #include "stableaa/env/native_play_test.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/testing/message.h"
+#include "stableaa/testing/saved_bytes.h"
 
 namespace stableaa::native_saved_state_test {
 
 using native_play_test::Bytes;
 using native_play_test::Difference;
 using native_play_test::EveryNative;
-using native_play_test::ExpectBadInput;
 using native_play_test::kSeed;
-using native_play_test::LoadAll;
 using native_play_test::NativeIds;
 using native_play_test::Play;
 using native_play_test::Players;
 using native_play_test::PlayFrom;
-using native_play_test::Saved;
 using native_play_test::ShownBy;
 using native_play_test::Trajectory;
 
@@ -44,18 +42,18 @@ TEST_P(EveryNative, ALoadedStateGoesOnToTheSameBytes) {
     saved->Reset(kSeed);
     Players players(*saved);
     Play(*saved, players, 137);
-    const Bytes state = Saved(*saved);
+    const Bytes state = SavedBytes(*saved);
 
     const auto loaded = Make(options);
-    LoadAll(*loaded, state);
-    EXPECT_EQ(Saved(*loaded), state);
+    LoadBytes(*loaded, state);
+    EXPECT_EQ(SavedBytes(*loaded), state);
     Players same_players = players;
     const Trajectory expected = Play(*saved, players, 1500);
     const Trajectory found = Play(*loaded, same_players, 1500);
     // Before the first step, rewards and ends belong to no step: only observations agree.
     EXPECT_EQ(Difference({expected.begin() + 1, expected.end()}, {found.begin() + 1, found.end()}),
               std::nullopt);
-    EXPECT_EQ(Saved(*loaded), Saved(*saved));
+    EXPECT_EQ(SavedBytes(*loaded), SavedBytes(*saved));
   }
 }
 
@@ -64,7 +62,7 @@ TEST_P(EveryNative, LoadShowsTheObservationWithoutARewardOrAnEnd) {
   PlayFrom(kSeed, *saved, 5);
   const auto loaded = Make({.render = true, .max_episode_steps = 5});
   PlayFrom(kSeed + 1, *loaded, 5);
-  LoadAll(*loaded, Saved(*saved));
+  LoadBytes(*loaded, SavedBytes(*saved));
   EXPECT_TRUE(std::ranges::equal(loaded->observations().bytes, saved->observations().bytes));
   EXPECT_TRUE(std::ranges::equal(loaded->observations().floats, saved->observations().floats));
   EXPECT_TRUE(loaded->frame(0) == saved->frame(0));
@@ -77,7 +75,7 @@ TEST_P(EveryNative, TheLimitCountsFromTheBeginningOfTheEpisodeAndNotFromLoad) {
   const auto saved = Make({.max_episode_steps = 4});
   PlayFrom(kSeed, *saved, 2);
   const auto loaded = Make({.max_episode_steps = 4});
-  LoadAll(*loaded, Saved(*saved));
+  LoadBytes(*loaded, SavedBytes(*saved));
   Players players(*loaded, 2);
   for (int step = 3; step <= 4; ++step) {
     loaded->Step(players.Next());
@@ -89,7 +87,8 @@ TEST_P(EveryNative, AStateBeyondTheLimitIsRefused) {
   const auto saved = Make({.max_episode_steps = 4});
   PlayFrom(kSeed, *saved, 3);
   const auto shorter = Make({.max_episode_steps = 3});
-  ExpectBadInput([&] { LoadAll(*shorter, Saved(*saved)); }, "expected fewer steps than 3, found 3");
+  ExpectBadInput([&] { LoadBytes(*shorter, SavedBytes(*saved)); },
+                 "expected fewer steps than 3, found 3");
 }
 
 // A refused state leaves no trace.
@@ -97,19 +96,19 @@ class RefusedState : public testing::Test {
  protected:
   void SetUp() override {
     PlayFrom(kSeed, *environment_, 9);
-    before_ = Saved(*environment_);
+    before_ = SavedBytes(*environment_);
     shown_ = ShownBy(*environment_);
   }
 
   void ExpectUnchanged() {
-    ASSERT_EQ(Saved(*environment_), before_);
+    ASSERT_EQ(SavedBytes(*environment_), before_);
     ASSERT_TRUE(ShownBy(*environment_) == shown_);
   }
 
   // Continues like one on which Load was never tried.
   void ExpectUsable() {
     const auto other = MakeEnvironment("minatar/breakout", {.num_envs = 2});
-    LoadAll(*other, before_);
+    LoadBytes(*other, before_);
     Players players(*environment_, 3), same_players = players;
     const Trajectory found = Play(*environment_, players, 50);
     const Trajectory expected = Play(*other, same_players, 50);
@@ -126,18 +125,18 @@ class RefusedState : public testing::Test {
 Bytes AnotherState(const std::string& id, int num_envs) {
   const auto other = MakeEnvironment(id, {.num_envs = num_envs});
   PlayFrom(kSeed + 1, *other, 5);
-  return Saved(*other);
+  return SavedBytes(*other);
 }
 
 TEST_F(RefusedState, OfAnotherIdOrNumber) {
   for (const std::string& id : NativeIds()) {
     if (id == "minatar/breakout") continue;
-    ExpectBadInput([&] { LoadAll(*environment_, AnotherState(id, 2)); }, id);
+    ExpectBadInput([&] { LoadBytes(*environment_, AnotherState(id, 2)); }, id);
     ExpectUnchanged();
   }
-  ExpectBadInput([&] { LoadAll(*environment_, AnotherState("minatar/breakout", 1)); },
+  ExpectBadInput([&] { LoadBytes(*environment_, AnotherState("minatar/breakout", 1)); },
                  "expected the state of 2 environments, found 1");
-  ExpectBadInput([&] { LoadAll(*environment_, AnotherState("minatar/breakout", 3)); }, "found 3");
+  ExpectBadInput([&] { LoadBytes(*environment_, AnotherState("minatar/breakout", 3)); }, "found 3");
   ExpectUnchanged();
   ExpectUsable();
 }
@@ -145,12 +144,12 @@ TEST_F(RefusedState, OfAnotherIdOrNumber) {
 TEST_F(RefusedState, TruncatedAnywhere) {
   const Bytes state = AnotherState("minatar/breakout", 2);
   for (std::size_t size = 0; size < state.size(); ++size) {
-    ExpectBadInput([&] { LoadAll(*environment_, std::span(state).first(size)); });
+    ExpectBadInput([&] { LoadBytes(*environment_, std::span(state).first(size)); });
     ExpectUnchanged();
   }
   ExpectUsable();
-  LoadAll(*environment_, state);  // only the length was wrong
-  EXPECT_EQ(Saved(*environment_), state);
+  LoadBytes(*environment_, state);  // only the length was wrong
+  EXPECT_EQ(SavedBytes(*environment_), state);
 }
 
 // A flipped bit makes another valid state or is refused; there is nothing in between.
@@ -162,17 +161,17 @@ TEST_F(RefusedState, WithAFlippedBit) {
     Bytes flipped = state;
     flipped[bit / 8] ^= std::byte{1} << (bit % 8);
     try {
-      LoadAll(*environment_, flipped);
+      LoadBytes(*environment_, flipped);
       ASSERT_GE(bit / 8, header) << "the id, the number or the seed was not read";
-      ASSERT_EQ(Saved(*environment_), flipped);
+      ASSERT_EQ(SavedBytes(*environment_), flipped);
       Players players(*environment_);
       Play(*environment_, players, 3);
-      LoadAll(*environment_, before_);
-      ASSERT_EQ(Saved(*environment_), before_);
+      LoadBytes(*environment_, before_);
+      ASSERT_EQ(SavedBytes(*environment_), before_);
     } catch (const Error& error) {
       ++refused;
       ASSERT_EQ(error.kind(), Error::Kind::kBadInput);
-      ASSERT_EQ(Saved(*environment_), before_);
+      ASSERT_EQ(SavedBytes(*environment_), before_);
     }
   }
   EXPECT_GT(refused, 300);
@@ -183,7 +182,7 @@ TEST_F(RefusedState, WithAFlippedBit) {
 TEST_F(RefusedState, WithAnErrorInItsLastByte) {
   Bytes state = AnotherState("minatar/breakout", 2);
   state.back() = std::byte{2};
-  ExpectBadInput([&] { LoadAll(*environment_, state); });
+  ExpectBadInput([&] { LoadBytes(*environment_, state); });
   ExpectUnchanged();
   ExpectUsable();
 }
@@ -192,10 +191,10 @@ TEST(NativeEnvironment, LoadMakesANewEnvironmentReadyUnlessItFails) {
   const Bytes state = AnotherState("classic/cartpole", 1);
   const auto environment = MakeEnvironment("classic/cartpole");
   const std::vector<std::int32_t> left = {0};
-  EXPECT_THROW(Saved(*environment), std::logic_error);
-  ExpectBadInput([&] { LoadAll(*environment, std::span(state).first(state.size() - 1)); });
+  EXPECT_THROW(SavedBytes(*environment), std::logic_error);
+  ExpectBadInput([&] { LoadBytes(*environment, std::span(state).first(state.size() - 1)); });
   EXPECT_THROW(environment->Step({.indices = left}), std::logic_error);
-  LoadAll(*environment, state);
+  LoadBytes(*environment, state);
   EXPECT_NO_THROW(environment->Step({.indices = left}));
 }
 
@@ -205,7 +204,7 @@ TEST(NativeEnvironment, WhatFollowsFromALoadedStateCanBeLoaded) {
   const auto environment = MakeEnvironment("classic/cartpole");
   const auto other = MakeEnvironment("classic/cartpole");
   environment->Reset(kSeed);
-  const Bytes whole = Saved(*environment);
+  const Bytes whole = SavedBytes(*environment);
   const auto header = std::span(whole).first(whole.size() - 4 * sizeof(double));
   RandomStream random(kSeed, "states");
   Players players(*environment);
@@ -216,14 +215,14 @@ TEST(NativeEnvironment, WhatFollowsFromALoadedStateCanBeLoaded) {
     Bytes state(header.begin(), header.end());
     state.insert(state.end(), out.bytes().begin(), out.bytes().end());
     try {
-      LoadAll(*environment, state);
+      LoadBytes(*environment, state);
     } catch (const Error&) {
       continue;
     }
     ++accepted;
     for (int step = 0; step < 3; ++step) {
       environment->Step(players.Next());
-      ASSERT_NO_THROW(LoadAll(*other, Saved(*environment)));
+      ASSERT_NO_THROW(LoadBytes(*other, SavedBytes(*environment)));
     }
   }
   EXPECT_GT(accepted, 100);
@@ -235,7 +234,7 @@ TEST(NativeEnvironment, AForeignIdIsNamedInOneCleanLine) {
   environment->Reset(kSeed);
   ByteWriter out;
   out.Text("minatar/\n\xff");
-  const std::string message = MessageOf([&] { LoadAll(*environment, out.bytes()); });
+  const std::string message = MessageOf([&] { LoadBytes(*environment, out.bytes()); });
   EXPECT_NE(message, "no error");
   EXPECT_TRUE(IsCleanUtf8(message));
   EXPECT_EQ(message.find('\n'), std::string::npos);

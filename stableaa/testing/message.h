@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 #include "stableaa/core/error.h"
 
@@ -23,6 +24,14 @@ std::string MessageOf(const Act& act, Error::Kind kind = Error::Kind::kBadInput)
     return error.what();
   }
   return "no error";
+}
+
+// Expects `act` to throw BadInput with a message that contains `part`.
+template <typename Act>
+void ExpectBadInput(const Act& act, std::string_view part = "") {
+  const std::string message = MessageOf(act);
+  EXPECT_NE(message, "no error") << "expected a message with: " << part;
+  EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
 }  // namespace stableaa

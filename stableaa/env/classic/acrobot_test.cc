@@ -10,7 +10,7 @@
 
 namespace stableaa::acrobot_test {
 
-using classic_problems_test::AcrobotAt;
+using classic_problems_test::At;
 using classic_problems_test::ExpectUniform;
 using classic_problems_test::kPi;
 using classic_problems_test::ObservationOf;
@@ -60,7 +60,7 @@ TEST(Acrobot, OneStepIsCloseToManySmallOnes) {
   RandomStream random(3, "states");
   for (int i = 0; i < 50; ++i) {
     const Acrobot::State start = RandomAcrobotState(random, 1);
-    Acrobot acrobot = AcrobotAt(start);
+    Acrobot acrobot = At<Acrobot>(start);
     const int action = i % 3;
     Step(acrobot, action);
     Acrobot::State fine = start;
@@ -78,7 +78,7 @@ TEST(Acrobot, OneStepIsCloseToManySmallOnes) {
 }
 
 TEST(Acrobot, StaysWhereItHangsAndLosesLittleEnergy) {
-  Acrobot acrobot = AcrobotAt({});
+  Acrobot acrobot = At<Acrobot>({});
   for (int t = 0; t < 500; ++t) Step(acrobot, 1);
   EXPECT_NEAR(acrobot.state().theta1, 0, 1e-12);
   EXPECT_NEAR(acrobot.state().theta2_dot, 0, 1e-12);
@@ -93,8 +93,8 @@ TEST(Acrobot, MirroredStatesAndTorquesGiveMirroredSteps) {
   RandomStream random(4, "states");
   for (int i = 0; i < 100; ++i) {
     const Acrobot::State s = RandomAcrobotState(random, 3);
-    Acrobot acrobot = AcrobotAt(s);
-    Acrobot mirrored = AcrobotAt({-s.theta1, -s.theta2, -s.theta1_dot, -s.theta2_dot});
+    Acrobot acrobot = At<Acrobot>(s);
+    Acrobot mirrored = At<Acrobot>({-s.theta1, -s.theta2, -s.theta1_dot, -s.theta2_dot});
     const auto outcome = Step(acrobot, i % 3);
     EXPECT_EQ(Step(mirrored, 2 - i % 3).terminated, outcome.terminated);
     EXPECT_NEAR(mirrored.state().theta1, -acrobot.state().theta1, 1e-12);
@@ -108,7 +108,7 @@ TEST(Acrobot, EndsWithItsFreeEndAboveTheLine) {
   RandomStream random(5, "states");
   int ends = 0;
   for (int i = 0; i < 500; ++i) {
-    Acrobot acrobot = AcrobotAt(RandomAcrobotState(random, 2));
+    Acrobot acrobot = At<Acrobot>(RandomAcrobotState(random, 2));
     const auto outcome = Step(acrobot, i % 3);
     const double elbow = -std::cos(acrobot.state().theta1);
     const double end = elbow + -std::cos(acrobot.state().theta1 + acrobot.state().theta2);
@@ -123,15 +123,15 @@ TEST(Acrobot, EndsWithItsFreeEndAboveTheLine) {
 TEST(Acrobot, WrapsItsAnglesAndLimitsItsSpeedsFromEveryCorner) {
   for (int corner = 0; corner < 81; ++corner) {
     const auto sign = [corner](int digit) { return corner / digit % 3 - 1; };
-    Acrobot acrobot = AcrobotAt({sign(1) * kPi, sign(3) * kPi / 2, sign(9) * Acrobot::kMaxSpeed1,
-                                 sign(27) * Acrobot::kMaxSpeed2});
+    Acrobot acrobot = At<Acrobot>({sign(1) * kPi, sign(3) * kPi / 2, sign(9) * Acrobot::kMaxSpeed1,
+                                   sign(27) * Acrobot::kMaxSpeed2});
     for (int t = 0; t < 30; ++t) {
       Step(acrobot, (corner + t) % 3);
       // set_state refuses anything outside the bounds.
       ASSERT_NO_THROW(acrobot.set_state(acrobot.state()));
     }
   }
-  Acrobot acrobot = AcrobotAt({3.1, 0, 2, 0});
+  Acrobot acrobot = At<Acrobot>({3.1, 0, 2, 0});
   Step(acrobot, 1);
   EXPECT_NEAR(acrobot.state().theta1, 3.1 + .4 - 2 * kPi, .2);
   // theta2' drives theta1' beyond its limit.
@@ -141,7 +141,7 @@ TEST(Acrobot, WrapsItsAnglesAndLimitsItsSpeedsFromEveryCorner) {
 }
 
 TEST(Acrobot, ObservesTheUnitCircle) {
-  const Acrobot acrobot = AcrobotAt({.3, -2, 4, -5});
+  const Acrobot acrobot = At<Acrobot>({.3, -2, 4, -5});
   const auto as_float = [](double x) { return static_cast<float>(x); };
   EXPECT_EQ(ObservationOf(acrobot, 6),
             (std::vector<float>{as_float(std::cos(.3)), as_float(std::sin(.3)),

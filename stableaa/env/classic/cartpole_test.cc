@@ -10,7 +10,7 @@
 
 namespace stableaa::cartpole_test {
 
-using classic_problems_test::CartPoleAt;
+using classic_problems_test::At;
 using classic_problems_test::ExpectUniform;
 using classic_problems_test::kPi;
 using classic_problems_test::Starts;
@@ -22,7 +22,7 @@ TEST(CartPole, ObeysNewtonsEquations) {
   for (int i = 0; i < 200; ++i) {
     const CartPole::State before = {random.Uniform(-2, 2), random.Uniform(-5, 5),
                                     random.Uniform(-.2, .2), random.Uniform(-9, 9)};
-    CartPole cart = CartPoleAt(before);
+    CartPole cart = At<CartPole>(before);
     const int action = i % 2;
     Step(cart, action);
     const CartPole::State& after = cart.state();
@@ -42,8 +42,8 @@ TEST(CartPole, ObeysNewtonsEquations) {
 }
 
 TEST(CartPole, MirroredStatesAndPushesGiveMirroredTrajectories) {
-  CartPole cart = CartPoleAt({.1, -.2, .03, .04});
-  CartPole mirrored = CartPoleAt({-.1, .2, -.03, -.04});
+  CartPole cart = At<CartPole>({.1, -.2, .03, .04});
+  CartPole mirrored = At<CartPole>({-.1, .2, -.03, -.04});
   for (int t = 0; t < 40; ++t) {
     const int action = t / 3 % 2;
     const Simulation::Outcome outcome = Step(cart, action);
@@ -55,7 +55,7 @@ TEST(CartPole, MirroredStatesAndPushesGiveMirroredTrajectories) {
 
 TEST(CartPole, EndsBeyondItsLimitsAndNotAtThem) {
   for (const double sign : {-1.0, 1.0}) {
-    CartPole cart = CartPoleAt({sign * 2.4, 0, 0, 0});
+    CartPole cart = At<CartPole>({sign * 2.4, 0, 0, 0});
     EXPECT_FALSE(Step(cart, 0).terminated);
     cart.set_state({sign * 2.4, sign * 1e-9, 0, 0});
     EXPECT_TRUE(Step(cart, 0).terminated);
@@ -67,7 +67,7 @@ TEST(CartPole, EndsBeyondItsLimitsAndNotAtThem) {
 }
 
 TEST(CartPole, EveryStepEarnsOneTheLastToo) {
-  CartPole cart = CartPoleAt({2.39, 1, 0, 0});
+  CartPole cart = At<CartPole>({2.39, 1, 0, 0});
   const auto last = Step(cart, 1);
   EXPECT_EQ(last.reward, 1);
   EXPECT_TRUE(last.terminated);
@@ -76,7 +76,7 @@ TEST(CartPole, EveryStepEarnsOneTheLastToo) {
 }
 
 TEST(CartPole, StaysAsItIsAfterTheEnd) {
-  CartPole cart = CartPoleAt({2.39, 1, 0, 0});
+  CartPole cart = At<CartPole>({2.39, 1, 0, 0});
   Step(cart, 1);
   const CartPole::State end = cart.state();
   const auto outcome = Step(cart, 0);

@@ -1,4 +1,4 @@
-// Shared by the tests of the classic problems: steps, states in bytes, and where episodes begin.
+// Shared by the tests of the classic problems: steps, states, and where episodes begin.
 #ifndef STABLEAA_ENV_CLASSIC_CLASSIC_PROBLEMS_TEST_H_
 #define STABLEAA_ENV_CLASSIC_CLASSIC_PROBLEMS_TEST_H_
 
@@ -7,14 +7,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <numbers>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "stableaa/core/binary_io.h"
 #include "stableaa/core/random.h"
 #include "stableaa/env/classic/acrobot.h"
 #include "stableaa/env/classic/cartpole.h"
@@ -22,7 +19,6 @@
 #include "stableaa/env/classic/pendulum.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/env/simulation.h"
-#include "stableaa/testing/message.h"
 
 namespace stableaa::classic_problems_test {
 
@@ -52,18 +48,6 @@ inline std::vector<float> ObservationOf(const Simulation& simulation, std::size_
   return observation;
 }
 
-inline std::vector<std::byte> BytesOf(const Simulation& simulation) {
-  ByteWriter out;
-  simulation.Save(out);
-  return {out.bytes().begin(), out.bytes().end()};
-}
-
-inline void LoadBytes(Simulation& simulation, std::span<const std::byte> bytes) {
-  ByteReader in(bytes, "saved");
-  simulation.Load(in);
-  in.ExpectEnd();
-}
-
 // A step with an action drawn from the random stream.
 inline Simulation::Outcome RandomStep(Simulation& simulation, const EnvironmentSpec& spec,
                                       RandomStream& random) {
@@ -73,12 +57,6 @@ inline Simulation::Outcome RandomStep(Simulation& simulation, const EnvironmentS
   }
   const auto torque = static_cast<float>(random.Uniform(-2, 2));
   return simulation.Step({.values = std::span(&torque, 1)}, Unused());
-}
-
-inline void ExpectBadInput(const std::function<void()>& action, const std::string& part) {
-  const std::string message = MessageOf(action);
-  EXPECT_NE(message, "no error") << part;
-  EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
 // Expects mean and mean square of `samples` from a uniform distribution to be within six standard
@@ -111,28 +89,19 @@ std::vector<double> Starts(double Problem::State::*variable) {
   return values;
 }
 
-inline CartPole CartPoleAt(const CartPole::State& state) {
-  CartPole cart;
-  cart.set_state(state);
-  return cart;
+template <typename Problem>
+Problem At(const typename Problem::State& state) {
+  Problem problem;
+  problem.set_state(state);
+  return problem;
 }
 
 inline MountainCar CarAt(double position, double velocity) {
-  MountainCar car;
-  car.set_state({position, velocity});
-  return car;
-}
-
-inline Acrobot AcrobotAt(const Acrobot::State& state) {
-  Acrobot acrobot;
-  acrobot.set_state(state);
-  return acrobot;
+  return At<MountainCar>({position, velocity});
 }
 
 inline Pendulum PendulumAt(double theta, double theta_dot) {
-  Pendulum pendulum;
-  pendulum.set_state({theta, theta_dot, 0});
-  return pendulum;
+  return At<Pendulum>({theta, theta_dot, 0});
 }
 
 }  // namespace stableaa::classic_problems_test

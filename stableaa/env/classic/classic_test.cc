@@ -17,20 +17,18 @@
 #include "stableaa/env/classic/classic_problems_test.h"
 #include "stableaa/env/picture.h"
 #include "stableaa/env/simulation.h"
+#include "stableaa/testing/message.h"
+#include "stableaa/testing/saved_bytes.h"
 
 namespace stableaa::classic_test {
 
 using classic_problems_test::Above;
-using classic_problems_test::AcrobotAt;
+using classic_problems_test::At;
 using classic_problems_test::Below;
-using classic_problems_test::BytesOf;
 using classic_problems_test::CarAt;
-using classic_problems_test::CartPoleAt;
-using classic_problems_test::ExpectBadInput;
 using classic_problems_test::kInfinity;
 using classic_problems_test::kNaN;
 using classic_problems_test::kPi;
-using classic_problems_test::LoadBytes;
 using classic_problems_test::ObservationOf;
 using classic_problems_test::PendulumAt;
 using classic_problems_test::RandomStep;
@@ -101,7 +99,7 @@ TEST(Classic, WhatWasSavedInMidEpisodeContinuesToTheSameBits) {
     RandomStream random(12, "actions");
     original->Reset(random);
     for (int t = 0; t < 7; ++t) RandomStep(*original, spec, random);
-    LoadBytes(*copy, BytesOf(*original));
+    LoadBytes(*copy, SavedBytes(*original));
     RandomStream same = random;
     Picture picture, picture_of_copy;
     original->Draw(picture);
@@ -110,7 +108,7 @@ TEST(Classic, WhatWasSavedInMidEpisodeContinuesToTheSameBits) {
     for (int t = 0; t < 50; ++t) {
       const auto outcome = RandomStep(*original, spec, random);
       EXPECT_EQ(RandomStep(*copy, spec, same).reward, outcome.reward);
-      ASSERT_EQ(BytesOf(*copy), BytesOf(*original));
+      ASSERT_EQ(SavedBytes(*copy), SavedBytes(*original));
     }
   }
 }
@@ -122,10 +120,10 @@ TEST(Classic, WhatIsBrokenIsRefusedAndChangesNothingOrDoesNoHarm) {
     const auto simulation = MakeClassic(name);
     RandomStream random(13, "corruption");
     simulation->Reset(random);
-    const std::vector<std::byte> good = BytesOf(*simulation);
+    const std::vector<std::byte> good = SavedBytes(*simulation);
     for (std::size_t size = 0; size < good.size(); ++size) {
       EXPECT_THROW(LoadBytes(*simulation, std::span(good).first(size)), Error);
-      ASSERT_EQ(BytesOf(*simulation), good);
+      ASSERT_EQ(SavedBytes(*simulation), good);
     }
     int accepted = 0;
     for (int trial = 0; trial < 300; ++trial) {
@@ -139,7 +137,7 @@ TEST(Classic, WhatIsBrokenIsRefusedAndChangesNothingOrDoesNoHarm) {
         LoadBytes(*simulation, bad);
       } catch (const Error& error) {
         EXPECT_EQ(error.kind(), Error::Kind::kBadInput);
-        ASSERT_EQ(BytesOf(*simulation), good);
+        ASSERT_EQ(SavedBytes(*simulation), good);
         continue;
       }
       ++accepted;
@@ -164,8 +162,8 @@ TEST(Classic, StatesThatAreNoNumbersOrOutOfRangeAreRefused) {
     for (std::size_t i = 0; i < 4; ++i) {
       std::array<double, 4> v = {};
       v[i] = bad;
-      EXPECT_THROW(CartPoleAt({v[0], v[1], v[2], v[3]}), Error);
-      EXPECT_THROW(AcrobotAt({v[0], v[1], v[2], v[3]}), Error);
+      EXPECT_THROW(At<CartPole>({v[0], v[1], v[2], v[3]}), Error);
+      EXPECT_THROW(At<Acrobot>({v[0], v[1], v[2], v[3]}), Error);
       if (i < 2) {
         EXPECT_THROW(CarAt(v[0], v[1]), Error);
       }
@@ -176,10 +174,10 @@ TEST(Classic, StatesThatAreNoNumbersOrOutOfRangeAreRefused) {
   }
   ExpectBadInput([] { CarAt(Above(.6), 0); }, "expected position in [-1.2, 0.6], found 0.60000");
   ExpectBadInput([] { CarAt(0, Below(-.07)); }, "expected velocity");
-  ExpectBadInput([] { AcrobotAt({Above(kPi), 0, 0, 0}); }, "expected theta1 in");
-  ExpectBadInput([] { AcrobotAt({0, 0, 0, Above(9 * kPi)}); }, "expected theta2_dot in");
+  ExpectBadInput([] { At<Acrobot>({Above(kPi), 0, 0, 0}); }, "expected theta1 in");
+  ExpectBadInput([] { At<Acrobot>({0, 0, 0, Above(9 * kPi)}); }, "expected theta2_dot in");
   ExpectBadInput([] { PendulumAt(0, Above(8)); }, "expected theta_dot in [-8, 8]");
-  ExpectBadInput([] { CartPoleAt({4.9, 0, 0, 0}); }, "expected x in [-4.8, 4.8], found 4.9");
+  ExpectBadInput([] { At<CartPole>({4.9, 0, 0, 0}); }, "expected x in [-4.8, 4.8], found 4.9");
   EXPECT_NO_THROW(PendulumAt(std::numeric_limits<double>::max(), 8));
 }
 
@@ -190,17 +188,17 @@ TEST(Classic, PicturesShowTheStateOnWhite) {
     EXPECT_EQ(picture.at(0, 0), (Color{255, 255, 255}));
     return picture;
   };
-  EXPECT_NE(draw(CartPoleAt({})), draw(CartPoleAt({0, 0, .1, 0})));
-  EXPECT_NE(draw(CartPoleAt({})), draw(CartPoleAt({.1, 0, 0, 0})));
+  EXPECT_NE(draw(At<CartPole>({})), draw(At<CartPole>({0, 0, .1, 0})));
+  EXPECT_NE(draw(At<CartPole>({})), draw(At<CartPole>({.1, 0, 0, 0})));
   EXPECT_NE(draw(CarAt(-.5, 0)), draw(CarAt(-.4, 0)));
-  EXPECT_NE(draw(AcrobotAt({})), draw(AcrobotAt({0, 1, 0, 0})));
+  EXPECT_NE(draw(At<Acrobot>({})), draw(At<Acrobot>({0, 1, 0, 0})));
   EXPECT_NE(draw(PendulumAt(0, 0)), draw(PendulumAt(1, 0)));
   Pendulum turned;
   turned.set_state({0, 0, 1});
   EXPECT_NE(draw(PendulumAt(0, 0)), draw(turned));
   // Drawing over another picture gives the same result.
   Picture used;
-  AcrobotAt({1, 2, 0, 0}).Draw(used);
+  At<Acrobot>({1, 2, 0, 0}).Draw(used);
   PendulumAt(1, 0).Draw(used);
   EXPECT_EQ(used, draw(PendulumAt(1, 0)));
 }

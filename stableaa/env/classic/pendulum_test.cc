@@ -6,13 +6,12 @@
 #include <limits>
 
 #include "stableaa/env/classic/classic_problems_test.h"
+#include "stableaa/testing/saved_bytes.h"
 
 namespace stableaa::pendulum_test {
 
-using classic_problems_test::BytesOf;
 using classic_problems_test::ExpectUniform;
 using classic_problems_test::kPi;
-using classic_problems_test::LoadBytes;
 using classic_problems_test::PendulumAt;
 using classic_problems_test::Starts;
 using classic_problems_test::Turn;
@@ -89,7 +88,7 @@ TEST(Pendulum, BeginsAnywhere) {
 TEST(Pendulum, SavesTheTorqueForItsPicture) {
   Pendulum pendulum = PendulumAt(1, 2), copy;
   Turn(pendulum, -1.25F);
-  LoadBytes(copy, BytesOf(pendulum));
+  LoadBytes(copy, SavedBytes(pendulum));
   EXPECT_EQ(copy.state(), pendulum.state());
   EXPECT_EQ(copy.state().torque, -1.25);
 }

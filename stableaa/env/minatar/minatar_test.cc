@@ -18,13 +18,13 @@
 #include <utility>
 #include <vector>
 
-#include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 #include "stableaa/env/minatar/drawing.h"
 #include "stableaa/env/minatar/grid.h"
 #include "stableaa/env/minatar/scripted_policy.h"
 #include "stableaa/testing/message.h"
+#include "stableaa/testing/saved_bytes.h"
 
 namespace stableaa::minatar_test {
 
@@ -67,15 +67,9 @@ class Session {
     return cells;
   }
 
-  std::vector<std::byte> Saved() const {
-    ByteWriter out;
-    simulation->Save(out);
-    return {out.bytes().begin(), out.bytes().end()};
-  }
+  std::vector<std::byte> Saved() const { return SavedBytes(*simulation); }
   void Load(std::span<const std::byte> bytes) {
-    ByteReader in(bytes, "saved");
-    simulation->Load(in);
-    in.ExpectEnd();
+    LoadBytes(*simulation, bytes);
     Observe();
   }
 

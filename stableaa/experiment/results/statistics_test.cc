@@ -42,11 +42,6 @@ TaskScores Transformed(TaskScores scores, const std::function<double(double)>& m
   return scores;
 }
 
-void ExpectBadInput(const std::function<void()>& call, const std::string& part) {
-  const std::string message = MessageOf(call);
-  EXPECT_NE(message.find(part), std::string::npos) << message;
-}
-
 // ---- Interquartile mean and mean
 
 TEST(InterquartileMean, OfFewValuesIsKnown) {

@@ -14,6 +14,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 #include "stableaa/nn/plan.h"
+#include "stableaa/testing/saved_bytes.h"
 
 namespace stableaa::target_networks_test {
 
@@ -112,12 +113,6 @@ void ExpectAnswers(Bench& bench, TargetNetworks& networks, const std::vector<std
           << "network " << i << ", state " << ids[j];
     }
   }
-}
-
-std::vector<std::byte> Saved(const TargetNetworks& networks) {
-  ByteWriter out;
-  networks.Save(out);
-  return {out.bytes().begin(), out.bytes().end()};
 }
 
 TEST(TargetNetworks, AnswerWithTheBitsOfTheirNetworksWhateverIsCached) {
@@ -282,7 +277,7 @@ TEST(TargetNetworks, LoadWhatTheySaved) {
     networks.Begin(bench.NewParameters());
     for (int push = 0; push < pushes; ++push) networks.Push(bench.NewParameters());
     if (pushes == 5) networks.KeepNewest();
-    const std::vector<std::byte> bytes = Saved(networks);
+    const std::vector<std::byte> bytes = SavedBytes(networks);
 
     TargetNetworks loaded = bench.Make(3, 40);
     loaded.Begin(bench.NewParameters());
@@ -293,7 +288,7 @@ TEST(TargetNetworks, LoadWhatTheySaved) {
     ByteReader in(bytes, "networks");
     loaded.Load(in);
     in.ExpectEnd();
-    EXPECT_EQ(Saved(loaded), bytes);
+    EXPECT_EQ(SavedBytes(loaded), bytes);
 
     // They also continue alike: the network from Begin goes in both or in neither.
     const Parameters& next = bench.NewParameters();
@@ -314,7 +309,7 @@ TEST(TargetNetworks, RefuseToLoadWhatDoesNotFit) {
   TargetNetworks three = bench.Make(3, 10), two = bench.Make(2, 10);
   three.Begin(bench.NewParameters());
   for (int push = 0; push < 3; ++push) three.Push(bench.NewParameters());
-  std::vector<std::byte> bytes = Saved(three);
+  std::vector<std::byte> bytes = SavedBytes(three);
   ByteReader too_many(bytes, "networks");
   EXPECT_THROW(two.Load(too_many), Error);
 
