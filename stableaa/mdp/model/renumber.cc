@@ -10,24 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "stableaa/mdp/model/state_prefetch.h"
+
 namespace stableaa {
 namespace {
 
 // Rows up to this length, nearly all of them, are sorted by counting: each transition's position is
 // the number of smaller next states. Quadratic, but without branches to mispredict.
 constexpr std::size_t kShortRow = 16;
-
-// Old states are visited in random order, so what they need is prefetched this many states ahead,
-// in four steps: each address is in the data fetched by the previous step.
-constexpr std::uint64_t kAhead = 6;
-
-// A state's transitions beyond this many are left to the processor's own prefetching.
-constexpr std::uint64_t kMostPrefetched = 64;
-
-// Models up to this size fit in the second-level cache, where prefetching is wasted work.
-constexpr std::uint64_t kLeastPrefetchedBytes = std::uint64_t{1} << 19;
-
-constexpr std::uint64_t kLineBytes = 64;
 
 // The arrays of a model. Not vectors, which would write zeros first.
 template <typename Column>
@@ -58,10 +48,10 @@ class Renumbering {
         out_(std::make_shared<RenumberedArrays<Column>>(model)) {}
 
   Model Run(std::span<const std::uint64_t> old_number) {
-    if (model_.bytes() < kLeastPrefetchedBytes) {
-      CopyStates<false>(old_number);
-    } else {
+    if (Prefetch::Pays(model_)) {
       CopyStates<true>(old_number);
+    } else {
+      CopyStates<false>(old_number);
     }
     ModelArrays arrays{.state_rows = {out_->state_rows.get(), model_.states() + 1},
                        .row_transitions = {out_->row_transitions.get(), model_.rows() + 1},
@@ -79,13 +69,16 @@ class Renumbering {
   }
 
  private:
+  using Prefetch = StatePrefetch<Column, std::uint64_t, Column>;
+
   template <bool kPrefetch>
   void CopyStates(std::span<const std::uint64_t> old_number) {
     RenumberedArrays<Column>& out = *out_;
+    const Prefetch prefetch(model_, columns_, old_number, new_number_);
     std::uint64_t to_row = 0;
     std::uint64_t to = 0;  // transition
     for (std::uint64_t state = 0; state < old_number.size(); ++state) {
-      if constexpr (kPrefetch) Prefetch(old_number, state);
+      if constexpr (kPrefetch) prefetch.Before(state);
       const std::uint64_t old_state = old_number[state];
       out.state_rows[state] = to_row;
       const std::uint64_t last = model_.state_rows()[old_state + 1];
@@ -104,44 +97,6 @@ class Renumbering {
     }
     out.state_rows[old_number.size()] = to_row;
     out.row_transitions[to_row] = to;
-  }
-
-  // Always inline, because GCC 12 thinks that a function that only prefetches has no effect and
-  // drops the calls.
-  [[gnu::always_inline]] void Prefetch(std::span<const std::uint64_t> old_number,
-                                       std::uint64_t state) const {
-    const std::uint64_t last = old_number.size() - 1;
-    const auto ahead = [&](std::uint64_t steps) {
-      return old_number[std::min(state + steps * kAhead, last)];
-    };
-    const std::uint64_t farthest = ahead(4);
-    PrefetchLines(model_.state_rows().subspan(farthest, 2));
-    const std::uint64_t row = model_.state_rows()[ahead(3)];
-    const std::uint64_t rows = model_.state_rows()[ahead(3) + 1] - row;
-    PrefetchLines(model_.row_transitions().subspan(row, rows + 1));
-    PrefetchLines(model_.rewards().subspan(row, rows));
-    const auto [begin, length] = TransitionsOf(ahead(2));
-    PrefetchLines(columns_.subspan(begin, length));
-    PrefetchLines(model_.probabilities().subspan(begin, length));
-    const auto [near_begin, near_length] = TransitionsOf(ahead(1));
-    for (const Column column : columns_.subspan(near_begin, near_length)) {
-      __builtin_prefetch(&new_number_[column]);
-    }
-  }
-
-  // The first of a state's transitions and their number, capped at kMostPrefetched.
-  std::pair<std::uint64_t, std::uint64_t> TransitionsOf(std::uint64_t old_state) const {
-    const std::uint64_t begin = model_.row_transitions()[model_.state_rows()[old_state]];
-    const std::uint64_t end = model_.row_transitions()[model_.state_rows()[old_state + 1]];
-    return {begin, std::min(end - begin, kMostPrefetched)};
-  }
-
-  // Includes the cache line of the last value, wherever in a line the first one is.
-  template <typename T>
-  [[gnu::always_inline]] static void PrefetchLines(std::span<const T> values) {
-    constexpr std::size_t kPerLine = kLineBytes / sizeof(T);
-    for (std::size_t i = 0; i < values.size(); i += kPerLine) __builtin_prefetch(&values[i]);
-    __builtin_prefetch(&values.back());
   }
 
   // Copies the transitions starting at `begin` to those starting at `to`.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stableaa/mdp/solve/component_iteration.h"
+#include "stableaa/mdp/solve/early_passes.h"
 #include "stableaa/mdp/solve/value_iteration.h"
 
 namespace stableaa {
@@ -27,6 +28,11 @@ constexpr int kEvaluationPasses = 10;
 // The iterations (full passes) that mpi may still need after the probe. Finding an order and
 // renumbering take about as long as 20, and only then does the work begin.
 constexpr double kMostIterations = 60;
+
+// Numbers of states say nothing about the way to the goals if fewer transitions than this go the
+// same way. A search from the goals finds a better order, which pays in large components.
+constexpr double kLeastOrdered = 0.6;
+constexpr std::uint64_t kLeastSearched = 5000;  // states
 
 // The bounds after a backup.
 struct Pace {
@@ -52,6 +58,39 @@ std::string Conclusion(const Solution& solution, double iterations) {
   return solution.converged()
              ? fmt::format("mpi: its bounds shrink fast, {:.1f} sweeps in all", iterations)
              : fmt::format("mpi: stopped after {:.1f} sweeps", iterations);
+}
+
+// What a look at the model shows before any backup.
+struct FirstLook {
+  bool absorbing = false;    // some state cannot be left
+  bool nothing_to_do = false;  // one backup of V = 0 will meet the tolerance
+};
+
+bool IsAbsorbing(const Model& model, std::uint64_t state) {
+  const std::uint64_t end = model.row_transitions()[model.state_rows()[state + 1]];
+  for (std::uint64_t k = model.row_transitions()[model.state_rows()[state]]; k < end; ++k) {
+    if (model.column(k) != state) return false;
+  }
+  return true;
+}
+
+// The backup of V = 0 is each state's best reward.
+FirstLook LookAt(const SolveRun& run) {
+  const Model& model = run.model();
+  const auto rewards = model.rewards();
+  FirstLook look;
+  double least = HUGE_VAL;
+  double largest = -HUGE_VAL;
+  std::uint64_t row = 0;
+  for (std::uint64_t s = 0; s < model.states(); ++s) {
+    double best = -HUGE_VAL;
+    for (; row < model.state_rows()[s + 1]; ++row) best = std::max(best, rewards[row]);
+    least = std::min(least, best);
+    largest = std::max(largest, best);
+    look.absorbing = look.absorbing || IsAbsorbing(model, s);
+  }
+  look.nothing_to_do = run.Magnify(largest - least) / 2 <= run.options().tolerance;
+  return look;
 }
 
 // What mpi leaves to be done.
@@ -93,13 +132,48 @@ std::variant<Solution, Rest> TryModifiedPolicyIteration(SolveRun& run) {
   return rest;
 }
 
+// For models with absorbing states. Passes in the order of the numbers come first, from V = 0:
+// below the optimum if no reward is negative, and often close to it otherwise.
+Solution SolveAbsorbing(SolveRun& run) {
+  const Model& model = run.model();
+  const double least = LeastValue(model, run.discount());
+  const double share = UpwardShare(model);
+  StateSequence sequence = SequenceByNumber(model, share);
+  std::vector<double> values(model.states());
+  if (std::optional<Solution> solution = TryPasses(run, sequence.states, values)) {
+    solution->choice = fmt::format("gs: {:.1f} sweeps in the order of the states were enough",
+                                   run.iterations());
+    return *std::move(solution);
+  }
+  if (least < 0) std::ranges::fill(values, least);
+  const Components components = FindComponents(model);
+  const std::uint64_t largest = std::ranges::max(ComponentSizes(components));
+  const bool unordered = std::max(share, 1 - share) < kLeastOrdered;
+  if (unordered && largest >= kLeastSearched) {
+    sequence = FindStateSequence(model, StateOrder::kBfs);
+  }
+  Solution solution = SolveByComponents(run, {.method = SolveMethod::kAuto,
+                                              .order = OrderByComponents(components, sequence),
+                                              .start = std::move(values),
+                                              .direct_first = true});
+  solution.choice = fmt::format("{}: {} components, the largest with {} states, solved in order",
+                                Name(solution.method), components.count, largest);
+  return solution;
+}
+
 }  // namespace
 
 Solution SolveAutomatically(SolveRun& run) {
+  const FirstLook look = LookAt(run);
+  if (look.absorbing && !look.nothing_to_do && !run.model().wide()) return SolveAbsorbing(run);
   std::variant<Solution, Rest> tried = TryModifiedPolicyIteration(run);
   if (Solution* const solved = std::get_if<Solution>(&tried)) return std::move(*solved);
   Rest& rest = std::get<Rest>(tried);
-  Solution solution = SolveByComponents(run, SolveMethod::kAuto, std::move(rest.start));
+  Solution solution = SolveByComponents(
+      run, {.method = SolveMethod::kAuto,
+            .order = FindSolvingOrder(run.model(),
+                                      FindStateSequence(run.model(), StateOrder::kBfs)),
+            .start = std::move(rest.start)});
   solution.choice = fmt::format("{}: {}", Name(solution.method), rest.reason);
   return solution;
 }

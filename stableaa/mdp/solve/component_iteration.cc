@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "stableaa/core/stopwatch.h"
-#include "stableaa/mdp/model/renumber.h"
+#include "stableaa/mdp/solve/component_model.h"
 #include "stableaa/mdp/solve/component_policy.h"
-#include "stableaa/mdp/solve/solving_order.h"
+#include "stableaa/mdp/solve/early_passes.h"
 
 namespace stableaa {
 namespace {
@@ -37,9 +37,6 @@ constexpr double kSettled = 0.01;  // share of the states that still change thei
 
 // on_step gets bounds once per this many passes.
 constexpr double kPassesBetweenBounds = 25;
-
-// The share of the tolerance that a component's residual may use up.
-constexpr double kShare = 0.45;
 
 // How accurately a Krylov method solves. Inexact values can make policies cycle: after a few
 // improvements without a new smallest change, it must be ten times more accurate.
@@ -74,6 +71,8 @@ class PassPace {
     ++improvements_;
   }
 
+  bool any() const { return improvements_ > 0; }
+
   // Slow if it takes too many passes to shrink the change tenfold. The limit is lower once the
   // policy has settled, since a Krylov method's work is then unlikely to be wasted.
   bool IsSlow(bool settled) const {
@@ -96,173 +95,185 @@ class PassPace {
   std::size_t improvements_ = 0;
 };
 
+// How the values of a policy are found.
+enum class Evaluation { kPasses, kDirect, kKrylov };
+
 // What the components of a solve share.
 struct ComponentWork {
-  ComponentWork(SolveRun& solve_run, SolveMethod solve_method, std::vector<double> start)
-      : run(solve_run), method(solve_method), model(solve_run, std::move(start)) {}
-
-  void ShowBoundsNowAndThen() {
-    if (run.iterations() < bounds_shown + kPassesBetweenBounds) return;
-    run.ShowBounds(model.values);
-    bounds_shown = run.iterations();
-  }
+  ComponentWork(SolveRun& solve_run, ComponentPlan plan)
+      : run(solve_run),
+        method(plan.method),
+        direct_first(plan.direct_first),
+        order(std::move(plan.order)),
+        values(std::move(plan.start)) {}
 
   SolveRun& run;
   const SolveMethod method;
-  OrderedModel model;
+  const bool direct_first;
+  const SolvingOrder order;
+  std::vector<double> values;  // of all states
+  ComponentModel component;    // the one being solved
   ComponentBuffers buffers;
-  double bounds_shown = 0;          // iterations when bounds were last shown
-  std::uint64_t krylov_states = 0;  // auto: in components that switched to a Krylov method
+  double bounds_shown = 0;  // iterations when bounds were last shown
+  // auto: the states in components that ended up with these evaluations.
+  std::uint64_t direct_states = 0;
+  std::uint64_t krylov_states = 0;
 };
-
-struct BestRow {
-  double value;
-  std::uint64_t row;
-};
-
-// The best row of a state, with its self-loop solved out, and its value under the current values.
-[[gnu::always_inline]] inline BestRow FindBest(const OrderedModel& m, std::uint64_t state) {
-  BestRow best{-kInfinite, 0};
-  for (std::uint64_t row = m.state_rows[state]; row < m.state_rows[state + 1]; ++row) {
-    double sum = 0;
-    double stay = 0;
-    for (std::uint64_t k = m.row_transitions[row]; k < m.row_transitions[row + 1]; ++k) {
-      const bool self = m.columns[k] == state;
-      stay = self ? m.probabilities[k] : stay;
-      sum += self ? 0 : m.probabilities[k] * m.values[m.columns[k]];
-    }
-    double q = m.rewards[row] + m.discount * sum;
-    if (stay != 0) q /= 1 - m.discount * stay;  // the next state waits for the division
-    best.row = q > best.value ? row : best.row;
-    best.value = q > best.value ? q : best.value;
-  }
-  return best;
-}
 
 enum class Direction { kForward, kBackward };
 
 // Solves one component of several states.
 class ComponentSolve {
  public:
-  // `share` is its rows ÷ the model's rows. `goal` is for the plain residual.
-  ComponentSolve(ComponentWork& work, const StateRange& states, double share, double goal)
+  // `goal` is for the plain residual.
+  ComponentSolve(ComponentWork& work, const PlaceRange& range, double goal)
       : work_(work),
         run_(work.run),
-        model_(work.model),
-        states_(states),
-        share_(share),
+        model_(work.component),
+        range_(range),
         goal_(goal),
-        krylov_(work.method == SolveMethod::kIpi),
-        policy_(work.run, work.model, work.buffers, states) {}
+        evaluation_(FirstEvaluation(work, range.size())),
+        policy_(work.run, work.component, work.buffers) {}
 
   // False if a limit was reached.
   bool Run();
 
  private:
+  static Evaluation FirstEvaluation(const ComponentWork& work, std::uint64_t states);
+
+  bool Improve();
   double PassInTurn(int step);
   template <Direction kDirection>
   double Pass();
   double Noise() const;
-  Differences PlainDifferences();
   bool ResidualIsSmall();
   void Evaluate(double change);
+  bool EvaluateDirectly();
+  void EvaluateByKrylov(double change);
   double EvaluateByPasses(double change);
   bool EvaluationIsSlow(double left) const;
+  void WriteBack();
+  void ShowBoundsNowAndThen();
   bool settled() const { return policy_.changed() <= kSettled; }
-  std::uint64_t rows() const {
-    return model_.state_rows[states_.last] - model_.state_rows[states_.first];
-  }
 
   ComponentWork& work_;
   SolveRun& run_;
-  OrderedModel& model_;
-  const StateRange states_;
-  const double share_;
+  ComponentModel& model_;
+  const PlaceRange range_;
   const double goal_;
   const double begin_ = run_.iterations();
+  double share_ = 0;    // its rows ÷ the model's rows
   double largest_ = 0;  // |V| at the last pass
-  bool krylov_;         // how policies are evaluated (unless exactly)
+  Evaluation evaluation_;
+  bool direct_failed_ = false;
   ComponentPolicy policy_;
   KrylovAccuracy accuracy_;
   PassPace pace_;
 };
 
+Evaluation ComponentSolve::FirstEvaluation(const ComponentWork& work, std::uint64_t states) {
+  if (work.method == SolveMethod::kIpi) return Evaluation::kKrylov;
+  return work.direct_first && states <= kSmallComponent ? Evaluation::kDirect
+                                                        : Evaluation::kPasses;
+}
+
 bool ComponentSolve::Run() {
-  double small = goal_;  // changes up to this trigger a look at the residual
+  model_.Take(run_.model(), run_.discount(), work_.order, range_, work_.values);
+  share_ = static_cast<double>(model_.rows()) / static_cast<double>(run_.model().rows());
+  const bool finished = Improve();
+  WriteBack();
+  if (evaluation_ == Evaluation::kDirect) work_.direct_states += range_.size();
+  if (evaluation_ == Evaluation::kKrylov) work_.krylov_states += range_.size();
+  return finished;
+}
+
+// Passes and evaluations in turn.
+bool ComponentSolve::Improve() {
   for (int step = 0;; ++step) {
     if (run_.Exhausted(share_ + 1)) return false;
     const double change = PassInTurn(step);
     run_.Report(change, nullptr);
-    if (change <= Noise()) return true;
-    if (change <= small * (krylov_ ? 20 : 1)) {
+    // A state's plain residual is at most the change of others since its turn.
+    if (change <= std::max(goal_, Noise())) return true;
+    if (evaluation_ == Evaluation::kKrylov && change <= 20 * goal_) {
       if (run_.Exhausted(share_ + 1)) return false;
       if (ResidualIsSmall()) return true;
-      if (change <= small) small = change / 2;
     }
-    work_.ShowBoundsNowAndThen();
+    ShowBoundsNowAndThen();
     policy_.Gather();
     Evaluate(change);
   }
 }
 
+// Passes go outwards from the exits as long as that is enough. A policy that needs many improvements
+// gets them sooner from both sides.
 double ComponentSolve::PassInTurn(int step) {
-  const bool alternates = krylov_ || work_.method == SolveMethod::kPi;
+  constexpr int kFewImprovements = 6;
+  const bool alternates = evaluation_ == Evaluation::kKrylov ||
+                          work_.method == SolveMethod::kPi ||
+                          (evaluation_ == Evaluation::kDirect &&
+                           (!work_.direct_first || step >= kFewImprovements));
   return alternates && step % 2 == 1 ? Pass<Direction::kBackward>() : Pass<Direction::kForward>();
 }
 
 // One Gauss–Seidel pass over all rows, which also finds the policy. Returns the largest change.
 template <Direction kDirection>
 double ComponentSolve::Pass() {
-  const Stopwatch watch;
+  const std::uint64_t states = model_.states();
+  const CountedPass counted(run_, model_.rows(),
+                            12 * model_.transitions() + 16 * model_.rows() + 28 * states);
+  const std::uint64_t* const state_rows = model_.state_rows();
+  const std::uint64_t* const row_transitions = model_.row_transitions();
+  const std::uint32_t* const columns = model_.columns();
+  const double* const weights = model_.weights();
+  const double* const constants = model_.constants();
+  double* const values = model_.values.data();
   double change = 0;
   double largest = 0;
-  for (std::uint64_t i = 0; i < states_.size(); ++i) {
-    const std::uint64_t s =
-        kDirection == Direction::kBackward ? states_.last - 1 - i : states_.first + i;
-    const BestRow best = FindBest(model_, s);
-    change = std::max(change, std::abs(best.value - model_.values[s]));
-    largest = std::max(largest, std::abs(best.value));
-    model_.values[s] = best.value;
-    model_.actions[s] = static_cast<std::uint32_t>(best.row - model_.state_rows[s]);
+  for (std::uint64_t i = 0; i < states; ++i) {
+    const std::uint64_t s = kDirection == Direction::kBackward ? states - 1 - i : i;
+    double best = -kInfinite;
+    std::uint64_t best_row = 0;
+    for (std::uint64_t row = state_rows[s]; row < state_rows[s + 1]; ++row) {
+      double q = constants[row];
+      for (std::uint64_t k = row_transitions[row]; k < row_transitions[row + 1]; ++k) {
+        q += weights[k] * values[columns[k]];
+      }
+      best_row = q > best ? row : best_row;
+      best = q > best ? q : best;
+    }
+    change = std::max(change, std::abs(best - values[s]));
+    largest = std::max(largest, std::abs(best));
+    values[s] = best;
+    model_.actions[s] = static_cast<std::uint32_t>(best_row - state_rows[s]);
   }
-  const std::uint64_t transitions = model_.row_transitions[model_.state_rows[states_.last]] -
-                                    model_.row_transitions[model_.state_rows[states_.first]];
-  run_.Count(rows(), 12 * transitions + 16 * rows() + 28 * states_.size(), watch.Seconds());
   largest_ = largest;
   return change;
 }
 
 // Changes up to this may be pure rounding and never end.
 double ComponentSolve::Noise() const {
-  return run_.certifier().Floor(largest_) * (1 - model_.discount);
+  return run_.certifier().Floor(largest_) * (1 - run_.discount());
 }
 
-// TV − V over the component, leaving the values untouched.
-Differences ComponentSolve::PlainDifferences() {
-  const Stopwatch watch;
-  const OrderedModel& m = model_;
-  Differences all = {kInfinite, -kInfinite, 0};
-  for (std::uint64_t s = states_.first; s < states_.last; ++s) {
-    double best = -kInfinite;
-    for (std::uint64_t row = m.state_rows[s]; row < m.state_rows[s + 1]; ++row) {
-      double sum = 0;
-      for (std::uint64_t k = m.row_transitions[row]; k < m.row_transitions[row + 1]; ++k) {
-        sum += m.probabilities[k] * m.values[m.columns[k]];
-      }
-      best = std::max(best, m.rewards[row] + m.discount * sum);
-    }
-    all.least = std::min(all.least, best - m.values[s]);
-    all.largest = std::max(all.largest, best - m.values[s]);
-  }
-  run_.Count(rows(), 0, watch.Seconds());
-  return all;
-}
-
-// A component that is the whole model may be off by a constant, which the certificate removes.
+// Whether a plain backup would change no value by more than the goal. The residual of rows whose
+// self-loop is solved out is no smaller than the plain one.
 bool ComponentSolve::ResidualIsSmall() {
-  const Differences differences = PlainDifferences();
-  const bool whole = states_.size() == model_.values.size();
-  return (whole ? differences.span() / 2 : differences.magnitude()) <= goal_;
+  const std::uint64_t* const row_transitions = model_.row_transitions();
+  const double* const values = model_.values.data();
+  run_.Count(model_.rows(), 0, 0);
+  for (std::uint64_t s = 0; s < model_.states(); ++s) {
+    double best = -kInfinite;
+    for (std::uint64_t row = model_.state_rows()[s]; row < model_.state_rows()[s + 1]; ++row) {
+      double q = model_.constants()[row];
+      for (std::uint64_t k = row_transitions[row]; k < row_transitions[row + 1]; ++k) {
+        q += model_.weights()[k] * values[model_.columns()[k]];
+      }
+      best = std::max(best, q);
+    }
+    if (std::abs(best - values[s]) > goal_) return false;
+  }
+  return true;
 }
 
 // Brings the values closer to those of the policy. `change` is the improvement's.
@@ -271,26 +282,41 @@ void ComponentSolve::Evaluate(double change) {
     policy_.EvaluateExactly(goal_);
     return;
   }
-  if (krylov_) {
-    accuracy_.AddImprovement(change);
-    if (!policy_.EvaluateByKrylov(accuracy_.relative(), goal_)) EvaluateByPasses(change);
+  if (evaluation_ == Evaluation::kDirect && EvaluateDirectly()) return;
+  if (evaluation_ == Evaluation::kKrylov) {
+    EvaluateByKrylov(change);
     return;
   }
   const double left = EvaluateByPasses(change);
   if (work_.method != SolveMethod::kAuto) return;
   pace_.AddImprovement((run_.iterations() - begin_) / share_, change);
   if (EvaluationIsSlow(left) || pace_.IsSlow(settled())) {
-    krylov_ = true;
-    work_.krylov_states += states_.size();
+    evaluation_ = direct_failed_ ? Evaluation::kKrylov : Evaluation::kDirect;
   }
+}
+
+// False if elimination takes too long, which will not be tried again.
+bool ComponentSolve::EvaluateDirectly() {
+  constexpr std::uint64_t kMostOperations = 50;  // per state and transition of the policy
+  if (policy_.EvaluateDirectly(kMostOperations * (model_.states() + policy_.entries()))) {
+    return true;
+  }
+  direct_failed_ = true;
+  evaluation_ = pace_.any() ? Evaluation::kKrylov : Evaluation::kPasses;
+  return false;
+}
+
+void ComponentSolve::EvaluateByKrylov(double change) {
+  accuracy_.AddImprovement(change);
+  if (!policy_.EvaluateByKrylov(accuracy_.relative(), goal_)) EvaluateByPasses(change);
 }
 
 // Returns the ratio of the last pass's change to the first's.
 double ComponentSolve::EvaluateByPasses(double change) {
-  const bool guessing = work_.method == SolveMethod::kAuto && states_.size() <= kSmallComponent;
+  const bool guessing = work_.method == SolveMethod::kAuto && model_.states() <= kSmallComponent;
   const int most = run_.options().evaluation_sweeps.value_or(kMostPolicyPasses);
   const double share =
-      static_cast<double>(states_.size()) / static_cast<double>(run_.model().rows());
+      static_cast<double>(model_.states()) / static_cast<double>(run_.model().rows());
   double first = 0;
   double now = 0;
   for (int i = 0; i < most && !run_.Exhausted(share + 1); ++i) {
@@ -304,112 +330,83 @@ double ComponentSolve::EvaluateByPasses(double change) {
 
 // Whether passes that left this share of a change are not worth continuing.
 bool ComponentSolve::EvaluationIsSlow(double left) const {
-  if (states_.size() <= kSmallComponent) return left > kMostLeft;
+  if (model_.states() <= kSmallComponent) return left > kMostLeft;
   return settled() && left > kMostLeftInLarge;
 }
 
-// Solves one component after another. False if a limit was reached.
-bool SolveEach(ComponentWork& work, std::span<const std::uint64_t> components, double goal) {
+void ComponentSolve::WriteBack() {
+  for (std::uint64_t i = 0; i < range_.size(); ++i) {
+    work_.values[work_.order.states[range_.first + i]] = model_.values[i];
+  }
+}
+
+void ComponentSolve::ShowBoundsNowAndThen() {
+  if (run_.iterations() < work_.bounds_shown + kPassesBetweenBounds) return;
+  WriteBack();
+  run_.ShowBounds(work_.values);
+  work_.bounds_shown = run_.iterations();
+}
+
+// Solves the components of one state from `c` on. Returns the next component with more, or the
+// first that a limit leaves undone.
+std::size_t SolveSingles(ComponentWork& work, std::size_t c) {
+  constexpr std::uint64_t kRowsBetweenChecks = 4096;
   SolveRun& run = work.run;
-  OrderedModel& model = work.model;
+  const std::vector<std::uint64_t>& components = work.order.components;
+  const ModelArrays& model = run.model().arrays();
   const auto all_rows = static_cast<double>(run.model().rows());
-  for (std::size_t c = 0; c + 1 < components.size(); ++c) {
-    const StateRange states{components[c], components[c + 1]};
-    const std::uint64_t rows = model.state_rows[states.last] - model.state_rows[states.first];
-    const double share = static_cast<double>(rows) / all_rows;
-    if (states.size() == 1) {
-      if (run.Exhausted(share + 1)) return false;
-      model.values[states.first] = FindBest(model, states.first).value;
-      run.Count(rows, 0, 0);
-    } else if (!ComponentSolve(work, states, share, goal).Run()) {
-      return false;
+  while (c + 1 < components.size() && components[c + 1] - components[c] == 1) {
+    const std::size_t from = c;
+    std::uint64_t rows = 0;
+    for (; rows < kRowsBetweenChecks && c + 1 < components.size() &&
+           components[c + 1] - components[c] == 1;
+         ++c) {
+      const std::uint32_t s = work.order.states[components[c]];
+      const std::uint64_t more = model.state_rows[s + std::size_t{1}] - model.state_rows[s];
+      if (run.options().max_iterations < run.iterations() + 1 +
+                                             static_cast<double>(rows + more) / all_rows) {
+        run.Count(rows, 0, 0);
+        static_cast<void>(run.Exhausted(static_cast<double>(more) / all_rows + 1));
+        return c;
+      }
+      work.values[s] = BestWithoutLoop(model, run.discount(), work.values.data(), s);
+      rows += more;
+    }
+    static_cast<void>(from);
+    run.Count(rows, 0, 0);
+    if (run.Interrupted()) return c;
+  }
+  return c;
+}
+
+// Solves one component after another. False if a limit was reached.
+bool SolveEach(ComponentWork& work, double goal) {
+  const std::vector<std::uint64_t>& components = work.order.components;
+  for (std::size_t c = 0; c + 1 < components.size();) {
+    const PlaceRange range{components[c], components[c + 1]};
+    if (range.size() == 1) {
+      c = SolveSingles(work, c);
+      if (work.run.exhausted()) return false;
+    } else {
+      if (!ComponentSolve(work, range, goal).Run()) return false;
+      ++c;
     }
   }
   return true;
 }
 
-// A few Gauss–Seidel passes in sequence over the model as numbered. If every row has one next
-// state, the first pass often solves it, and finding components and renumbering would take longer.
-std::optional<Solution> TryPasses(SolveRun& run, std::span<const std::uint32_t> sequence,
-                                  std::vector<double>& values) {
-  constexpr int kMostPasses = 3;
-  const Model& model = run.model();
-  const auto& arrays = model.arrays();
-  double change = HUGE_VAL;
-  for (int pass = 0; pass < kMostPasses && run.Magnify(change) > run.options().tolerance; ++pass) {
-    if (run.Exhausted(2)) return std::nullopt;
-    const Stopwatch watch;
-    change = 0;
-    for (const std::uint32_t s : sequence) {
-      double best = -std::numeric_limits<double>::infinity();
-      for (std::uint64_t row = arrays.state_rows[s]; row < arrays.state_rows[s + 1]; ++row) {
-        const std::uint32_t next = arrays.narrow_columns[row];  // the row's only transition
-        const double reward = arrays.rewards[row];
-        best = std::max(best, next == s ? reward / (1 - run.discount())
-                                        : reward + run.discount() * values[next]);
-      }
-      change = std::max(change, std::abs(best - values[s]));
-      values[s] = best;
-    }
-    run.Count(model.rows(), PassBytes(model), watch.Seconds());
-    run.Report(change, nullptr);
-  }
-  // One more backup is reserved in case this one is not enough.
-  if (run.Magnify(change) > run.options().tolerance || run.Exhausted(2)) return std::nullopt;
-  std::vector<double> image(values.size());
-  std::vector<std::uint32_t> policy(values.size());
-  const Certificate certificate = run.Backup(values, image, policy);
-  run.Report(run.differences().magnitude(), &certificate);
-  if (!run.Enough(certificate)) return std::nullopt;
-  return run.Finish(SolveMethod::kGs, std::move(image), std::move(policy), certificate);
-}
-
-// From the model's numbers to the new ones.
-std::vector<double> Renumbered(std::span<const std::uint64_t> new_number,
-                               const std::vector<double>& values) {
-  std::vector<double> renumbered(values.size());
-  for (std::size_t s = 0; s < values.size(); ++s) renumbered[new_number[s]] = values[s];
-  return renumbered;
-}
-
-// And back.
-void MoveBack(std::span<const std::uint64_t> new_number, Solution& solution) {
-  const std::vector<double> values = std::move(solution.values);
-  const std::vector<std::uint32_t> policy = std::move(solution.policy);
-  solution.values.resize(values.size());
-  solution.policy.resize(policy.size());
-  for (std::size_t s = 0; s < values.size(); ++s) {
-    solution.values[s] = values[new_number[s]];
-    solution.policy[s] = policy[new_number[s]];
-  }
-}
-
 }  // namespace
 
-Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double> start) {
-  StateSequence sequence = FindStateSequence(run.model(), run.options().order);
-  const bool passes = method == SolveMethod::kGs || method == SolveMethod::kAuto;
-  if (passes && run.model().transitions() == run.model().rows()) {
-    std::optional<Solution> solution = TryPasses(run, sequence.states, start);
-    if (solution) return *std::move(solution);
-  }
-
-  // Free what is no longer needed at once: for small models fresh memory costs as much as a pass.
-  const SolvingOrder order = FindSolvingOrder(run.model(), std::exchange(sequence, {}));
-  if (!order.as_numbered) {
-    run.set_model(Renumber(run.model(), order.new_number));
-    start = Renumbered(order.new_number, start);
-  }
-
-  std::optional<ComponentWork> work(std::in_place, run, method, std::move(start));
-  const double tolerance = run.options().tolerance;
-  double goal = kShare * tolerance * (1 - run.discount()) / std::max(run.discount(), 1e-300);
+Solution SolveByComponents(SolveRun& run, ComponentPlan plan) {
+  const SolveMethod method = plan.method;
+  std::optional<ComponentWork> work(std::in_place, run, std::move(plan));
+  double goal = run.ResidualGoal();
   std::vector<double> image(run.model().states());
   std::vector<std::uint32_t> policy(run.model().states());
   Certificate certificate;
   for (;;) {
-    const bool finished = SolveEach(*work, order.components, goal);
-    certificate = run.Backup(work->model.values, image, policy);
+    const bool finished = SolveEach(*work, goal);
+    certificate = run.Backup(work->values, image, policy);
     run.Report(run.differences().magnitude(), &certificate);
     if (!finished || run.Enough(certificate) || run.Exhausted(2)) break;
     goal /= 4;
@@ -421,13 +418,12 @@ Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double
 
   SolveMethod finished_by = method;
   if (method == SolveMethod::kAuto) {
-    finished_by =
-        2 * work->krylov_states > run.model().states() ? SolveMethod::kIpi : SolveMethod::kGs;
+    finished_by = SolveMethod::kGs;
+    if (2 * work->krylov_states > run.model().states()) finished_by = SolveMethod::kIpi;
+    if (2 * work->direct_states > run.model().states()) finished_by = SolveMethod::kPi;
   }
   work.reset();  // its memory is enough for the rest
-  Solution solution = run.Finish(finished_by, std::move(image), std::move(policy), certificate);
-  if (!order.as_numbered) MoveBack(order.new_number, solution);
-  return solution;
+  return run.Finish(finished_by, std::move(image), std::move(policy), certificate);
 }
 
 }  // namespace stableaa

@@ -19,13 +19,24 @@
 #include <vector>
 
 #include "stableaa/mdp/solve/solve_run.h"
+#include "stableaa/mdp/solve/solving_order.h"
 
 namespace stableaa {
 
-// `method` is kGs, kIpi or kPi; kAuto begins each component as gs and switches to ipi if the passes
-// converge slowly. `start` holds values below the optimum, with TV ≥ V. The result's method is the
-// one that handled the most states.
-Solution SolveByComponents(SolveRun& run, SolveMethod method, std::vector<double> start);
+struct ComponentPlan {
+  // kGs, kIpi or kPi; kAuto chooses for each component.
+  SolveMethod method = SolveMethod::kAuto;
+  SolvingOrder order = {};
+  // Values below the optimum, with TV ≥ V.
+  std::vector<double> start = {};
+  // auto: policies of small components are evaluated by elimination from the beginning, and passes
+  // go outwards from the exits. Best for models with absorbing states, where a pass from the exits
+  // finds a good policy. Otherwise components begin as gs.
+  bool direct_first = false;
+};
+
+// The result's method is the one that handled the most states.
+Solution SolveByComponents(SolveRun& run, ComponentPlan plan);
 
 }  // namespace stableaa
 

@@ -2,83 +2,74 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-
-#include "stableaa/core/stopwatch.h"
+#include <cstddef>
 
 namespace stableaa {
 
-OrderedModel::OrderedModel(const SolveRun& run, std::vector<double> start)
-    : discount(run.discount()),
-      state_rows(run.model().state_rows().data()),
-      row_transitions(run.model().row_transitions().data()),
-      columns(run.model().arrays().narrow_columns.data()),
-      probabilities(run.model().probabilities().data()),
-      rewards(run.model().rewards().data()),
-      values(std::move(start)),
-      actions(values.size()) {}
+namespace {
 
-ComponentPolicy::ComponentPolicy(SolveRun& run, OrderedModel& model, ComponentBuffers& buffers,
-                                 const StateRange& states)
-    : run_(run), model_(model), buffers_(buffers), states_(states) {
+// Sorts the entries from `begin` on by column. Rows are short and often in reverse order.
+void SortRow(SparseRows& rows, std::size_t begin) {
+  for (std::size_t i = begin + 1; i < rows.columns.size(); ++i) {
+    const std::uint32_t column = rows.columns[i];
+    const double weight = rows.weights[i];
+    std::size_t j = i;
+    for (; j > begin && rows.columns[j - 1] > column; --j) {
+      rows.columns[j] = rows.columns[j - 1];
+      rows.weights[j] = rows.weights[j - 1];
+    }
+    rows.columns[j] = column;
+    rows.weights[j] = weight;
+  }
+}
+
+}  // namespace
+
+ComponentPolicy::ComponentPolicy(SolveRun& run, ComponentModel& model, ComponentBuffers& buffers)
+    : run_(run), model_(model), buffers_(buffers) {
   buffers_.gathered.clear();
 }
 
 void ComponentPolicy::Gather() {
-  const std::span<const std::uint32_t> actions(model_.actions.data() + states_.first,
-                                               states_.size());
+  const std::vector<std::uint32_t>& actions = model_.actions;
   std::vector<std::uint32_t>& gathered = buffers_.gathered;
   if (gathered.size() == actions.size()) {
     std::uint64_t changed = 0;
     for (std::size_t i = 0; i < actions.size(); ++i) {
       changed += static_cast<std::uint64_t>(actions[i] != gathered[i]);
     }
-    changed_ = static_cast<double>(changed) / static_cast<double>(states_.size());
-    if (changed == 0) return;  // contributions of other components are final, too
+    changed_ = static_cast<double>(changed) / static_cast<double>(actions.size());
+    if (changed == 0) return;
   }
   gathered.assign(actions.begin(), actions.end());
   factored_ = false;
   buffers_.policy.Clear();
-  buffers_.policy.offsets.reserve(states_.size() + 1);
+  buffers_.policy.offsets.reserve(actions.size() + 1);
   buffers_.constants.clear();
-  buffers_.constants.reserve(states_.size());
-  for (std::uint64_t s = states_.first; s < states_.last; ++s) AddRow(s);
+  buffers_.constants.reserve(actions.size());
+  for (std::uint64_t i = 0; i < actions.size(); ++i) AddRow(i);
 }
 
 void ComponentPolicy::AddRow(std::uint64_t state) {
   SparseRows& policy = buffers_.policy;
-  const std::uint32_t* const columns = model_.columns;
-  const double* const probabilities = model_.probabilities;
-  const double discount = model_.discount;
-  const std::uint64_t row = model_.state_rows[state] + model_.actions[state];
-  const std::uint64_t begin = model_.row_transitions[row];
-  const std::uint64_t end = model_.row_transitions[row + 1];
-  const auto self =
-      static_cast<std::uint64_t>(std::lower_bound(columns + begin, columns + end, state) - columns);
-  const double stay = self < end && columns[self] == state ? probabilities[self] : 0;
-  const double factor = 1 / (1 - discount * stay);
-  double constant = model_.rewards[row];
-  for (std::uint64_t k = begin; k < end; ++k) {
-    const std::uint32_t next = columns[k];
-    if (next == state) continue;
-    if (next < states_.first) {
-      constant += discount * probabilities[k] * model_.values[next];
-    } else {
-      policy.columns.push_back(static_cast<std::uint32_t>(next - states_.first));
-      policy.weights.push_back(discount * probabilities[k] * factor);
-    }
-  }
+  const std::uint64_t row = model_.state_rows()[state] + model_.actions[state];
+  const std::uint64_t begin = model_.row_transitions()[row];
+  const std::uint64_t end = model_.row_transitions()[row + 1];
+  policy.columns.insert(policy.columns.end(), model_.columns() + begin, model_.columns() + end);
+  policy.weights.insert(policy.weights.end(), model_.weights() + begin, model_.weights() + end);
+  SortRow(policy, policy.offsets.back());
   policy.offsets.push_back(policy.columns.size());
-  buffers_.constants.push_back(constant * factor);
+  buffers_.constants.push_back(model_.constants()[row]);
 }
 
 double ComponentPolicy::Pass() {
-  const Stopwatch watch;
+  const std::uint64_t states = model_.states();
   const SparseRows& policy = buffers_.policy;
-  double* const values = model_.values.data() + states_.first;
+  const CountedPass counted(run_, states, 12 * policy.entries() + 24 * states);
+  double* const values = model_.values.data();
   double change = 0;
   std::uint64_t k = 0;
-  for (std::uint64_t i = 0; i < states_.size(); ++i) {
+  for (std::uint64_t i = 0; i < states; ++i) {
     double value = buffers_.constants[i];
     for (const std::uint64_t end = policy.offsets[i + 1]; k < end; ++k) {
       value += policy.weights[k] * values[policy.columns[k]];
@@ -86,7 +77,6 @@ double ComponentPolicy::Pass() {
     change = std::max(change, std::abs(value - values[i]));
     values[i] = value;
   }
-  run_.Count(states_.size(), 12 * policy.entries() + 24 * states_.size(), watch.Seconds());
   return change;
 }
 
@@ -96,9 +86,17 @@ bool ComponentPolicy::EvaluateByKrylov(double relative, double goal) {
   return CorrectByKrylov(again ? kExactValues : relative, goal);
 }
 
+bool ComponentPolicy::EvaluateDirectly(std::uint64_t most_operations) {
+  if (!buffers_.direct.Factor(buffers_.policy, most_operations)) return false;
+  model_.values = buffers_.constants;
+  buffers_.direct.Solve(model_.values);
+  run_.CountInner(1);
+  return true;
+}
+
 void ComponentPolicy::EvaluateExactly(double goal) {
   FindResidual();
-  buffers_.correction.resize(states_.size());
+  buffers_.correction.resize(model_.states());
   if (SolveDirectly(buffers_.policy, buffers_.residual, buffers_.correction)) {
     run_.CountInner(1);
     AddCorrection();
@@ -124,8 +122,8 @@ void ComponentPolicy::Factor() {
 // residual ← c + W V − V.
 void ComponentPolicy::FindResidual() {
   std::vector<double>& residual = buffers_.residual;
-  residual.resize(states_.size());
-  Multiply(buffers_.policy, values(), residual, run_.options().threads);
+  residual.resize(model_.states());
+  Multiply(buffers_.policy, model_.values, residual, run_.options().threads);
   for (std::size_t i = 0; i < residual.size(); ++i) {
     residual[i] = buffers_.constants[i] - residual[i];
   }
@@ -134,7 +132,7 @@ void ComponentPolicy::FindResidual() {
 // V ← V + A⁻¹(c − AV), approximately. False, with V untouched, if it made no progress.
 bool ComponentPolicy::CorrectByKrylov(double relative, double goal) {
   FindResidual();
-  buffers_.correction.resize(states_.size());
+  buffers_.correction.resize(model_.states());
   const KrylovOptions options{.relative = relative,
                               .absolute = goal / 4,
                               .threads = run_.options().threads,
@@ -152,12 +150,9 @@ bool ComponentPolicy::CorrectByKrylov(double relative, double goal) {
 }
 
 void ComponentPolicy::AddCorrection() {
-  const std::span<double> component = values();
-  for (std::size_t i = 0; i < component.size(); ++i) component[i] += buffers_.correction[i];
-}
-
-std::span<double> ComponentPolicy::values() const {
-  return {model_.values.data() + states_.first, states_.size()};
+  for (std::size_t i = 0; i < model_.values.size(); ++i) {
+    model_.values[i] += buffers_.correction[i];
+  }
 }
 
 }  // namespace stableaa

@@ -6,39 +6,19 @@
 #include <span>
 #include <vector>
 
+#include "stableaa/mdp/solve/component_model.h"
+#include "stableaa/mdp/solve/direct_factors.h"
 #include "stableaa/mdp/solve/policy_system.h"
 #include "stableaa/mdp/solve/solve_run.h"
 
 namespace stableaa {
 
-// The model in solving order, the values found so far and the actions that gave them. The arrays
-// are those of the run's model.
-struct OrderedModel {
-  OrderedModel(const SolveRun& run, std::vector<double> start);
-
-  double discount;
-  const std::uint64_t* state_rows;
-  const std::uint64_t* row_transitions;
-  const std::uint32_t* columns;
-  const double* probabilities;
-  const double* rewards;
-  std::vector<double> values;
-  std::vector<std::uint32_t> actions;
-};
-
-// The states of a component, [first, last).
-struct StateRange {
-  std::uint64_t first;
-  std::uint64_t last;
-
-  std::uint64_t size() const { return last - first; }
-};
-
-// Memory that components pass on to the next: there may be millions with a few states each.
+// Memory that components pass on to the next.
 struct ComponentBuffers {
-  SparseRows policy;                    // W of the policy, columns counted from the first state
-  std::vector<double> constants;        // c: rewards and the values of other components
+  SparseRows policy;                    // W of the policy
+  std::vector<double> constants;        // its rows' constants
   std::vector<std::uint32_t> gathered;  // the actions from which `policy` was made
+  DirectFactors direct;
   TriangularFactors factors;
   KrylovSolver krylov;
   std::vector<double> residual;
@@ -53,8 +33,7 @@ inline constexpr double kExactValues = 1e-12;
 class ComponentPolicy {
  public:
   // The arguments must outlive it, and no other component may use the buffers meanwhile.
-  ComponentPolicy(SolveRun& run, OrderedModel& model, ComponentBuffers& buffers,
-                  const StateRange& states);
+  ComponentPolicy(SolveRun& run, ComponentModel& model, ComponentBuffers& buffers);
 
   // Takes the states' current actions.
   void Gather();
@@ -70,8 +49,14 @@ class ComponentPolicy {
   // progress. `goal` is for the plain residual.
   bool EvaluateByKrylov(double relative, double goal);
 
-  // Uses LU, or a Krylov method if the factors would not fit.
+  // Eliminates in the given order (direct_factors.h). False, with the values untouched, if it takes
+  // more operations than that.
+  bool EvaluateDirectly(std::uint64_t most_operations);
+
+  // Uses LU in the best order, or a Krylov method if the factors would not fit.
   void EvaluateExactly(double goal);
+
+  std::uint64_t entries() const { return buffers_.policy.entries(); }
 
  private:
   void AddRow(std::uint64_t state);
@@ -79,12 +64,10 @@ class ComponentPolicy {
   void FindResidual();
   void AddCorrection();
   bool CorrectByKrylov(double relative, double goal);
-  std::span<double> values() const;
 
   SolveRun& run_;
-  OrderedModel& model_;
+  ComponentModel& model_;
   ComponentBuffers& buffers_;
-  const StateRange states_;
   double changed_ = 1;
   bool factored_ = false;  // for EvaluateByKrylov
 };

@@ -38,6 +38,11 @@ SolveRun::SolveRun(const Model& model, double discount, const SolveOptions& opti
       options_(options),
       certifier_(model, discount, OperatorAdditions(model, options.backup)) {}
 
+double SolveRun::ResidualGoal() const {
+  constexpr double kShare = 0.45;  // of the tolerance
+  return kShare * options_.tolerance * (1 - discount_) / std::max(discount_, 1e-300);
+}
+
 void SolveRun::Count(std::uint64_t rows, std::uint64_t bytes, double seconds) {
   row_updates_ += rows;
   bytes_ += bytes;

@@ -33,6 +33,9 @@ class SolveRun {
   // γ/(1−γ) times a difference of values.
   double Magnify(double difference) const { return difference * discount_ / (1 - discount_); }
 
+  // The residual at which a plain backup proves the tolerance, with room for rounding.
+  double ResidualGoal() const;
+
   // Accounts for work: the rows updated and the bytes streamed in `seconds`.
   void Count(std::uint64_t rows, std::uint64_t bytes, double seconds);
   void CountInner(std::int64_t iterations) { inner_iterations_ += iterations; }
@@ -44,6 +47,8 @@ class SolveRun {
   bool Exhausted(double upcoming);
   // The same for only the clock and stop requests, between iterations.
   bool Interrupted();
+
+  bool exhausted() const { return end_.has_value(); }
 
   // Tells on_step. `differences` are of a pass of any kind, or none.
   void Report(double residual, const Certificate* certificate,
@@ -100,6 +105,26 @@ class SolveRun {
   double least_rest_ = std::numeric_limits<double>::infinity();  // of bounds, without rounding
   int without_progress_ = 0;
   bool recentred_ = false;
+};
+
+// Counts a pass over so many rows, streaming so many bytes, when it goes out of scope. Short passes
+// are not timed: reading the clock would take as long.
+class CountedPass {
+ public:
+  CountedPass(SolveRun& run, std::uint64_t rows, std::uint64_t bytes)
+      : run_(run), rows_(rows), bytes_(bytes) {
+    constexpr std::uint64_t kLeastTimed = 1000;  // rows
+    if (rows >= kLeastTimed) watch_.emplace();
+  }
+  ~CountedPass() { run_.Count(rows_, watch_ ? bytes_ : 0, watch_ ? watch_->Seconds() : 0); }
+  CountedPass(const CountedPass&) = delete;
+  CountedPass& operator=(const CountedPass&) = delete;
+
+ private:
+  SolveRun& run_;
+  std::uint64_t rows_;
+  std::uint64_t bytes_;
+  std::optional<Stopwatch> watch_;
 };
 
 // A lower bound on every state's value, min r/(1−γ): the start from below.

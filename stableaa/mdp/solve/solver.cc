@@ -10,6 +10,7 @@
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/mdp/solve/automatic.h"
 #include "stableaa/mdp/solve/component_iteration.h"
+#include "stableaa/mdp/solve/early_passes.h"
 #include "stableaa/mdp/solve/solve_run.h"
 #include "stableaa/mdp/solve/value_iteration.h"
 
@@ -71,8 +72,19 @@ Solution SolveMaximising(const Model& model, double discount, const SolveOptions
     case SolveMethod::kPi:
       break;
   }
-  return SolveByComponents(run, options.method,
-                           std::vector<double>(model.states(), LeastValue(model, discount)));
+  std::vector<double> start(model.states(), LeastValue(model, discount));
+  StateSequence sequence = FindStateSequence(model, options.order);
+  // If every row has one next state, the first pass often solves it.
+  if (options.method == SolveMethod::kGs && model.transitions() == model.rows()) {
+    if (std::optional<Solution> solution = TryPasses(run, sequence.states, start)) {
+      return *std::move(solution);
+    }
+  }
+  // The sequence is freed at once: for small models fresh memory costs as much as a pass.
+  return SolveByComponents(run,
+                           {.method = options.method,
+                            .order = FindSolvingOrder(model, std::exchange(sequence, {})),
+                            .start = std::move(start)});
 }
 
 }  // namespace

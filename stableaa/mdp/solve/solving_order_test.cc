@@ -72,12 +72,14 @@ std::vector<std::uint64_t> Distances(const Model& model) {
   return distances;
 }
 
+// The states by place.
 std::vector<std::uint64_t> OldNumbers(const SolvingOrder& order) {
-  std::vector<std::uint64_t> old(order.new_number.size(), kFar);
+  std::vector<std::uint64_t> old(order.places.size(), kFar);
   for (std::uint64_t s = 0; s < old.size(); ++s) {
-    EXPECT_LT(order.new_number[s], old.size());
-    EXPECT_EQ(old[order.new_number[s]], kFar) << "twice";
-    old[order.new_number[s]] = s;
+    EXPECT_LT(order.places[s], old.size());
+    EXPECT_EQ(old[order.places[s]], kFar) << "twice";
+    EXPECT_EQ(order.states[order.places[s]], s);
+    old[order.places[s]] = s;
   }
   return old;
 }
@@ -97,9 +99,8 @@ void ExpectComponentsInOrder(const Model& model, const SolvingOrder& order) {
   }
   VisitTransitions(model, [&](std::uint64_t s, std::uint64_t next) {
     if (components.component_of_state[s] == components.component_of_state[next]) return;
-    EXPECT_GT(order.new_number[s], order.new_number[next]);
+    EXPECT_GT(order.places[s], order.places[next]);
   });
-  EXPECT_EQ(order.as_numbered, std::ranges::is_sorted(order.new_number));
 }
 
 std::vector<Model> Models() {
@@ -198,29 +199,27 @@ Model Row(const std::vector<double>& rewards, bool absorbing_end) {
   return builder.Finish(std::nullopt);
 }
 
-using Numbers = std::vector<std::uint64_t>;
+using Numbers = std::vector<std::uint32_t>;
 
 TEST(SolvingOrder, GoalsAreAbsorbingStatesBetterThanTheWorst) {
   // The end absorbs at 0; better rewards elsewhere do not matter.
-  EXPECT_EQ(OrderOf(Row({5, -1, -1, -1, 0}, true), StateOrder::kBfs).new_number,
+  EXPECT_EQ(OrderOf(Row({5, -1, -1, -1, 0}, true), StateOrder::kBfs).places,
             (Numbers{4, 3, 2, 1, 0}));
 }
 
 TEST(SolvingOrder, ATrapThatPaysTheWorstIsNoGoal) {
   const SolvingOrder order = OrderOf(Row({5, -1, -1, -1, -1}, true), StateOrder::kBfs);
   // The trap comes first, as its own component, then outwards from state 0.
-  EXPECT_EQ(order.new_number, (Numbers{1, 2, 3, 4, 0}));
-  EXPECT_EQ(order.components, (Numbers{0, 1, 5}));
+  EXPECT_EQ(order.places, (Numbers{1, 2, 3, 4, 0}));
+  EXPECT_EQ(order.components, (std::vector<std::uint64_t>{0, 1, 5}));
 }
 
 TEST(SolvingOrder, WithoutAbsorbingStatesGoalsAreThoseWithTheBestReward) {
-  EXPECT_EQ(OrderOf(Row({0, 0, 7, 0, 0}, false), StateOrder::kBfs).new_number[2], 0);
+  EXPECT_EQ(OrderOf(Row({0, 0, 7, 0, 0}, false), StateOrder::kBfs).places[2], 0);
   const SolvingOrder from_zero = OrderOf(Row({7, 0, 0, 0, 0}, false), StateOrder::kBfs);
-  EXPECT_EQ(from_zero.new_number, (Numbers{0, 1, 2, 3, 4}));
-  EXPECT_TRUE(from_zero.as_numbered);
+  EXPECT_EQ(from_zero.places, (Numbers{0, 1, 2, 3, 4}));
   const SolvingOrder back = OrderOf(Row({0, 0, 0, 0, 7}, false), StateOrder::kBfs);
-  EXPECT_EQ(back.new_number, (Numbers{4, 3, 2, 1, 0}));
-  EXPECT_FALSE(back.as_numbered);
+  EXPECT_EQ(back.places, (Numbers{4, 3, 2, 1, 0}));
 }
 
 }  // namespace stableaa::solving_order_test
