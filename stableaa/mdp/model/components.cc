@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stableaa/core/error.h"
+#include "stableaa/mdp/model/component_search.h"
 
 namespace stableaa {
 namespace {
@@ -137,153 +138,31 @@ class OneComponentTest {
   std::span<const Column> columns_;
 };
 
-// The search. One number per state holds everything about it (Pearce's rindex):
-//
-//   0        not visited
-//   1, 2, …  on the path or waiting for its component: the order of the visit or, once known, the
-//            smallest number of a waiting state that it reaches
-//   S−1, …   its component is complete: S−1 for the first, then descending
-//
-// Visits are numbered as if complete states had never existed. So a complete state's number is no
-// smaller than any other's, and a minimum need not distinguish them. Only the last of S components
-// gets the number 0, when it no longer matters.
-template <typename Column>
-class ComponentSearch {
- public:
-  ComponentSearch(const Model& model, std::span<const Column> columns)
-      : columns_(columns),
-        first_(FirstTransitions(model)),
-        number_(model.states(), 0),
-        next_component_(static_cast<std::uint32_t>(model.states() - 1)) {}
-
-  Components Run() {
-    const auto states = static_cast<std::uint32_t>(number_.size());
-    for (std::uint32_t state = 0; state < states; ++state) {
-      if (number_[state] == 0) SearchFrom(state);
-    }
-    Components components;
-    components.count = count_;
-    for (std::uint32_t& number : number_) number = states - 1 - number;
-    components.component_of_state = std::move(number_);
-    return components;
-  }
-
- private:
-  // A state on the path from the start, and the next of its transitions to follow.
-  struct Step {
-    std::uint64_t transition;
-    std::uint64_t end;  // of its transitions
-    std::uint32_t state;
-    std::uint32_t visit;  // the state's first number
-  };
-
-  static std::vector<std::uint64_t> FirstTransitions(const Model& model) {
-    std::vector<std::uint64_t> first(model.states() + 1);
-    for (std::size_t state = 0; state < first.size(); ++state) {
-      first[state] = model.row_transitions()[model.state_rows()[state]];
-    }
-    return first;
-  }
-
-  void SearchFrom(std::uint32_t start) {
-    Enter(start);
-    while (!way_.empty()) {
-      Step& step = way_.back();
-      const std::uint32_t new_state = NextNewState(step);
-      if (new_state != kNone) {
-        Enter(new_state);
-      } else {
-        Leave();
-      }
-    }
-  }
-
-  void Enter(std::uint32_t state) {
-    number_[state] = next_visit_;
-    way_.push_back({.transition = first_[state],
-                    .end = first_[state + std::size_t{1}],
-                    .state = state,
-                    .visit = next_visit_});
-    ++next_visit_;
-  }
-
-  // Follows a state's transitions up to one that leads to a new state. That one is followed again
-  // after the return, when the new state's number is known.
-  std::uint32_t NextNewState(Step& step) {
-    std::uint32_t least = number_[step.state];
-    std::uint32_t new_state = kNone;
-    std::uint64_t k = step.transition;
-    for (; k < step.end; ++k) {
-      const std::uint32_t number = number_[columns_[k]];
-      if (number == 0) {
-        new_state = static_cast<std::uint32_t>(columns_[k]);
-        break;
-      }
-      least = std::min(least, number);
-    }
-    number_[step.state] = least;
-    step.transition = k;
-    return new_state;
-  }
-
-  // If the state reaches no older waiting state, it and all that started waiting since are a
-  // component.
-  void Leave() {
-    const Step step = way_.back();
-    way_.pop_back();
-    PrefetchWayBack();
-    if (number_[step.state] != step.visit) {
-      waiting_.push_back(step.state);
-      return;
-    }
-    --next_visit_;
-    while (!waiting_.empty() && number_[waiting_.back()] >= step.visit) {
-      number_[waiting_.back()] = next_component_;
-      waiting_.pop_back();
-      --next_visit_;
-    }
-    number_[step.state] = next_component_;
-    --next_component_;
-    ++count_;
-  }
-
-  // Unlike the way forward, what the way back needs next is known. Always inline, because GCC 12
-  // thinks that a function that only prefetches has no effect and drops the calls.
-  [[gnu::always_inline]] void PrefetchWayBack() const {
-    constexpr std::size_t kAhead = 8;
-    if (way_.size() <= kAhead) return;
-    const Step& later = way_[way_.size() - 1 - kAhead];
-    __builtin_prefetch(&number_[later.state]);
-    __builtin_prefetch(columns_.data() + later.transition);
-  }
-
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-
-  std::span<const Column> columns_;
-  std::vector<std::uint64_t> first_;  // transition of each state: saves a memory access per visit
-  std::vector<std::uint32_t> number_;
-  std::vector<Step> way_;
-  std::vector<std::uint32_t> waiting_;  // finished, but their component is not complete
-  std::uint32_t next_visit_ = 1;
-  std::uint32_t next_component_;
-  std::uint64_t count_ = 0;
-};
-
 }  // namespace
 
-Components FindComponents(const Model& model, std::span<const std::uint32_t> to_first) {
-  if (model.states() >= std::numeric_limits<std::uint32_t>::max()) {
-    throw WorkFailed(fmt::format(
-        "the components of {} states cannot be found; there must be fewer than 2^32 - 1",
-        model.states()));
-  }
+void CheckSearchable(const Model& model) {
+  if (model.states() < std::numeric_limits<std::uint32_t>::max()) return;
+  throw WorkFailed(
+      fmt::format("the components of {} states cannot be found; there must be fewer than 2^32 - 1",
+                  model.states()));
+}
+
+bool ShowsOneComponent(const Model& model, std::span<const std::uint32_t> to_first) {
   return model.VisitColumns([&](auto columns) {
     const OneComponentTest test(model, columns);
-    if (to_first.empty() ? test.Passes() : test.PassesAlong(to_first)) {
-      return Components{.component_of_state = std::vector<std::uint32_t>(model.states(), 0),
-                        .count = 1};
-    }
-    return ComponentSearch(model, columns).Run();
+    return to_first.empty() ? test.Passes() : test.PassesAlong(to_first);
+  });
+}
+
+Components FindComponents(const Model& model) {
+  CheckSearchable(model);
+  if (ShowsOneComponent(model)) {
+    return {.component_of_state = std::vector<std::uint32_t>(model.states(), 0), .count = 1};
+  }
+  return model.VisitColumns([&](auto columns) {
+    ComponentSearch search(model, columns, [](std::span<const std::uint32_t>) { return true; });
+    search.Run();
+    return std::move(search).TakeComponents();
   });
 }
 

@@ -21,17 +21,21 @@ struct Components {
   std::uint64_t count = 0;
 };
 
-// Tarjan's algorithm in Pearce's compact form ("A space-efficient algorithm for finding strongly
-// connected components", IPL 2016), without recursion: one visit per state and transition, on one
-// thread. First a few passes try to show that there is only one component, which is ten times
-// faster when it succeeds (a million states in a tenth of a second). Memory: 12 bytes per state,
-// plus 24 per state on the longest simple path that the search takes.
+// A search (component_search.h): one visit per state and transition, on one thread. First a few
+// passes try to show that there is only one component, which is ten times faster when it succeeds (a
+// million states in a tenth of a second). Memory: 12 bytes per state, plus 24 per state on the
+// longest simple path that the search takes. Throws as CheckSearchable.
+Components FindComponents(const Model& model);
+
+// Throws WorkFailed for models with 2^32 − 1 states or more.
+void CheckSearchable(const Model& model);
+
+// True if a few passes show that there is only one component; false may mean undecided.
 //
 // `to_first`, if known, holds all states in an order such that every state reaches the first. Then
-// there is one component if the first reaches all, which is quick to check, quickest in the order
-// of a backward search from it. The result does not depend on it. Throws WorkFailed for models with
-// 2^32 − 1 states or more.
-Components FindComponents(const Model& model, std::span<const std::uint32_t> to_first = {});
+// there is one component if the first reaches all, which is quick to decide, quickest in the order of
+// a backward search from it.
+bool ShowsOneComponent(const Model& model, std::span<const std::uint32_t> to_first = {});
 
 // The number of states in each component.
 std::vector<std::uint64_t> ComponentSizes(const Components& components);

@@ -56,19 +56,32 @@ inline Model RandomModel(std::uint64_t seed, std::uint64_t most_states = 12,
   return builder.Finish(discount);
 }
 
-// Solves (I − γ P_π) v = r_π by elimination with pivoting, in long double.
-inline std::vector<long double> ExactPolicyValues(const Model& model, double discount,
-                                                  const std::vector<std::uint32_t>& policy) {
+// 113 bits of mantissa: the solver's own bounds can be as tight as the rounding of a double.
+__extension__ using Quad = __float128;
+
+inline Quad QuadRowValue(const Model& model, double discount, std::uint64_t row,
+                         const std::vector<Quad>& values) {
+  Quad q = model.rewards()[row];
+  for (std::uint64_t k = model.row_transitions()[row]; k < model.row_transitions()[row + 1]; ++k) {
+    q += Quad{discount} * model.probabilities()[k] * values[model.column(k)];
+  }
+  return q;
+}
+
+// Solves (I − γ P_π) v = r_π: the inverse by elimination with pivoting in long double, then steps of
+// iterative refinement.
+inline std::vector<Quad> QuadPolicyValues(const Model& model, double discount,
+                                          const std::vector<std::uint32_t>& policy) {
   const std::size_t n = model.states();
-  std::vector<std::vector<long double>> a(n, std::vector<long double>(n + 1, 0));
+  std::vector<std::vector<long double>> a(n, std::vector<long double>(2 * n, 0));
   for (std::size_t s = 0; s < n; ++s) {
     const std::uint64_t row = model.state_rows()[s] + policy[s];
     a[s][s] += 1;
+    a[s][n + s] = 1;
     for (std::uint64_t k = model.row_transitions()[row]; k < model.row_transitions()[row + 1];
          ++k) {
       a[s][model.column(k)] -= static_cast<long double>(discount) * model.probabilities()[k];
     }
-    a[s][n] = model.rewards()[row];
   }
   for (std::size_t c = 0; c < n; ++c) {
     std::size_t pivot = c;
@@ -80,45 +93,58 @@ inline std::vector<long double> ExactPolicyValues(const Model& model, double dis
       if (i == c) continue;
       const long double factor = a[i][c] / a[c][c];
       if (factor == 0) continue;
-      for (std::size_t j = c; j <= n; ++j) a[i][j] -= factor * a[c][j];
+      for (std::size_t j = c; j < 2 * n; ++j) a[i][j] -= factor * a[c][j];
     }
   }
-  std::vector<long double> values(n);
-  for (std::size_t s = 0; s < n; ++s) values[s] = a[s][n] / a[s][s];
+  std::vector<Quad> values(n, 0);
+  for (int step = 0; step < 3; ++step) {
+    std::vector<long double> rest(n);
+    for (std::size_t s = 0; s < n; ++s) {
+      rest[s] = static_cast<long double>(
+          QuadRowValue(model, discount, model.state_rows()[s] + policy[s], values) - values[s]);
+    }
+    for (std::size_t s = 0; s < n; ++s) {
+      long double correction = 0;
+      for (std::size_t j = 0; j < n; ++j) correction += a[s][n + j] * rest[j];
+      values[s] += correction / a[s][s];
+    }
+  }
   return values;
+}
+
+inline std::vector<long double> Rounded(const std::vector<Quad>& values) {
+  return {values.begin(), values.end()};
+}
+
+inline std::vector<long double> ExactPolicyValues(const Model& model, double discount,
+                                                  const std::vector<std::uint32_t>& policy) {
+  return Rounded(QuadPolicyValues(model, discount, policy));
 }
 
 // V* by policy iteration, using the function above.
 inline std::vector<long double> ExactValues(const Model& model, double discount) {
   std::vector<std::uint32_t> policy(model.states(), 0);
-  long double before = -std::numeric_limits<long double>::infinity();
+  Quad before = -std::numeric_limits<double>::infinity();
   for (;;) {
-    const std::vector<long double> values = ExactPolicyValues(model, discount, policy);
+    const std::vector<Quad> values = QuadPolicyValues(model, discount, policy);
     // A better policy has larger values; without this check rounding could cycle among equal ones.
-    const long double total = std::accumulate(values.begin(), values.end(), 0.0L);
-    if (!(total > before)) return values;
+    Quad total = 0;
+    for (const Quad& value : values) total += value;
+    if (!(total > before)) return Rounded(values);
     before = total;
     bool changed = false;
     for (std::size_t s = 0; s < model.states(); ++s) {
-      const auto value_of = [&](std::uint64_t row) {
-        long double q = model.rewards()[row];
-        for (std::uint64_t k = model.row_transitions()[row]; k < model.row_transitions()[row + 1];
-             ++k) {
-          q += static_cast<long double>(discount) * model.probabilities()[k] *
-               values[model.column(k)];
-        }
-        return q;
-      };
       const std::uint64_t first = model.state_rows()[s];
       for (std::uint32_t action = 0; action < model.actions(s); ++action) {
-        const long double margin = 1e-17L * (1 + std::abs(values[s]));
-        if (value_of(first + action) > value_of(first + policy[s]) + margin) {
+        const Quad margin = 1e-27 * (1 + std::abs(static_cast<double>(values[s])));
+        if (QuadRowValue(model, discount, first + action, values) >
+            QuadRowValue(model, discount, first + policy[s], values) + margin) {
           policy[s] = action;
           changed = true;
         }
       }
     }
-    if (!changed) return values;
+    if (!changed) return Rounded(values);
   }
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "stableaa/mdp/solve/component_iteration.h"
-#include "stableaa/mdp/solve/early_passes.h"
+#include "stableaa/mdp/solve/state_values.h"
 #include "stableaa/mdp/solve/value_iteration.h"
 
 namespace stableaa {
@@ -28,11 +28,6 @@ constexpr int kEvaluationPasses = 10;
 // The iterations (full passes) that mpi may still need after the probe. Finding an order and
 // renumbering take about as long as 20, and only then does the work begin.
 constexpr double kMostIterations = 60;
-
-// Numbers of states say nothing about the way to the goals if fewer transitions than this go the
-// same way. A search from the goals finds a better order, which pays in large components.
-constexpr double kLeastOrdered = 0.6;
-constexpr std::uint64_t kLeastSearched = 5000;  // states
 
 // The bounds after a backup.
 struct Pace {
@@ -62,32 +57,45 @@ std::string Conclusion(const Solution& solution, double iterations) {
 
 // What a look at the model shows before any backup.
 struct FirstLook {
-  bool absorbing = false;    // some state cannot be left
+  bool absorbing = false;      // some state cannot be left
+  std::uint64_t up = 0;        // transitions to higher numbers
+  std::uint64_t down = 0;      // to lower numbers
   bool nothing_to_do = false;  // one backup of V = 0 will meet the tolerance
+
+  // Without cycles but for self-loops, a pass against the transitions is all it takes.
+  bool acyclic_as_numbered() const { return up == 0 || down == 0; }
+  bool upward() const { return up >= down; }
+  // Whether the numbers say something about the way to the goals, as they do if a search from the
+  // initial state gave them.
+  bool ordered() const {
+    constexpr double kLeastOrdered = 0.6;
+    return static_cast<double>(std::max(up, down)) >=
+           kLeastOrdered * static_cast<double>(up + down);
+  }
 };
 
-bool IsAbsorbing(const Model& model, std::uint64_t state) {
-  const std::uint64_t end = model.row_transitions()[model.state_rows()[state + 1]];
-  for (std::uint64_t k = model.row_transitions()[model.state_rows()[state]]; k < end; ++k) {
-    if (model.column(k) != state) return false;
-  }
-  return true;
-}
-
-// The backup of V = 0 is each state's best reward.
+// The backup of V = 0 is each state's best reward. Next states must have 32 bits.
 FirstLook LookAt(const SolveRun& run) {
-  const Model& model = run.model();
-  const auto rewards = model.rewards();
+  const ModelArrays& model = run.model().arrays();
   FirstLook look;
   double least = HUGE_VAL;
   double largest = -HUGE_VAL;
   std::uint64_t row = 0;
-  for (std::uint64_t s = 0; s < model.states(); ++s) {
+  std::uint64_t k = 0;
+  for (std::uint64_t s = 0; s < run.model().states(); ++s) {
     double best = -HUGE_VAL;
-    for (; row < model.state_rows()[s + 1]; ++row) best = std::max(best, rewards[row]);
+    for (; row < model.state_rows[s + 1]; ++row) best = std::max(best, model.rewards[row]);
     least = std::min(least, best);
     largest = std::max(largest, best);
-    look.absorbing = look.absorbing || IsAbsorbing(model, s);
+    std::uint64_t up = 0;
+    std::uint64_t down = 0;
+    for (const std::uint64_t end = model.row_transitions[row]; k < end; ++k) {
+      up += static_cast<std::uint64_t>(model.narrow_columns[k] > s);
+      down += static_cast<std::uint64_t>(model.narrow_columns[k] < s);
+    }
+    look.absorbing = look.absorbing || up + down == 0;
+    look.up += up;
+    look.down += down;
   }
   look.nothing_to_do = run.Magnify(largest - least) / 2 <= run.options().tolerance;
   return look;
@@ -132,48 +140,54 @@ std::variant<Solution, Rest> TryModifiedPolicyIteration(SolveRun& run) {
   return rest;
 }
 
-// For models with absorbing states. Passes in the order of the numbers come first, from V = 0:
-// below the optimum if no reward is negative, and often close to it otherwise.
-Solution SolveAbsorbing(SolveRun& run) {
+// A Gauss–Seidel pass over the model as it is stored, against the transitions.
+Solution SolveAcyclic(SolveRun& run, const FirstLook& look) {
   const Model& model = run.model();
-  const double least = LeastValue(model, run.discount());
-  const double share = UpwardShare(model);
-  StateSequence sequence = SequenceByNumber(model, share);
   std::vector<double> values(model.states());
-  if (std::optional<Solution> solution = TryPasses(run, sequence.states, values)) {
-    solution->choice = fmt::format("gs: {:.1f} sweeps in the order of the states were enough",
-                                   run.iterations());
-    return *std::move(solution);
+  const auto states = static_cast<std::uint32_t>(model.states());
+  {
+    const CountedPass counted(run, model.rows(), PassBytes(model));
+    for (std::uint32_t i = 0; i < states; ++i) {
+      const std::uint32_t s = look.upward() ? states - 1 - i : i;
+      values[s] = BestWithoutLoop(model.arrays(), run.discount(), values.data(), s);
+    }
   }
-  if (least < 0) std::ranges::fill(values, least);
-  const Components components = FindComponents(model);
-  const std::uint64_t largest = std::ranges::max(ComponentSizes(components));
-  const bool unordered = std::max(share, 1 - share) < kLeastOrdered;
-  if (unordered && largest >= kLeastSearched) {
-    sequence = FindStateSequence(model, StateOrder::kBfs);
-  }
-  Solution solution = SolveByComponents(run, {.method = SolveMethod::kAuto,
-                                              .order = OrderByComponents(components, sequence),
-                                              .start = std::move(values),
-                                              .direct_first = true});
-  solution.choice = fmt::format("{}: {} components, the largest with {} states, solved in order",
-                                Name(solution.method), components.count, largest);
+  Solution solution = run.BackupAndFinish(SolveMethod::kGs, std::move(values));
+  solution.choice = "gs: no cycles, one sweep against the order of the states was enough";
   return solution;
+}
+
+// For models with absorbing states: components in order, depth first.
+Solution SolveAbsorbing(SolveRun& run, const FirstLook& look) {
+  const Model& model = run.model();
+  ComponentPlan plan;
+  if (look.ordered()) {
+    plan.large =
+        look.upward() ? ComponentPlan::Large::kDescending : ComponentPlan::Large::kAscending;
+  }
+  plan.start.assign(model.states(), std::min(0.0, LeastValue(model, run.discount())));
+  ComponentOutcome outcome = SolveByComponents(run, std::move(plan));
+  outcome.solution.choice =
+      fmt::format("{}: {} components, the largest with {} states, solved in order",
+                  Name(outcome.solution.method), outcome.components, outcome.largest);
+  return std::move(outcome.solution);
 }
 
 }  // namespace
 
 Solution SolveAutomatically(SolveRun& run) {
-  const FirstLook look = LookAt(run);
-  if (look.absorbing && !look.nothing_to_do && !run.model().wide()) return SolveAbsorbing(run);
+  if (!run.model().wide()) {
+    const FirstLook look = LookAt(run);
+    if (look.acyclic_as_numbered() && !run.Exhausted(2)) return SolveAcyclic(run, look);
+    if (look.absorbing && !look.nothing_to_do) return SolveAbsorbing(run, look);
+  }
   std::variant<Solution, Rest> tried = TryModifiedPolicyIteration(run);
   if (Solution* const solved = std::get_if<Solution>(&tried)) return std::move(*solved);
   Rest& rest = std::get<Rest>(tried);
-  Solution solution = SolveByComponents(
-      run, {.method = SolveMethod::kAuto,
-            .order = FindSolvingOrder(run.model(),
-                                      FindStateSequence(run.model(), StateOrder::kBfs)),
-            .start = std::move(rest.start)});
+  Solution solution =
+      SolveByComponents(run, {.sequence = FindStateSequence(run.model(), StateOrder::kBfs),
+                              .start = std::move(rest.start)})
+          .solution;
   solution.choice = fmt::format("{}: {}", Name(solution.method), rest.reason);
   return solution;
 }

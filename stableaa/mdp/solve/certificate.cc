@@ -49,7 +49,14 @@ double Certifier::most_value() const {
 }
 
 Certificate Certifier::Certify(const Differences& differences) const {
-  const double factor = discount_ / (1 - discount_);
+  return Magnified(differences, discount_ / (1 - discount_));
+}
+
+Certificate Certifier::CertifyValues(const Differences& differences) const {
+  return Magnified(differences, 1 / (1 - discount_));
+}
+
+Certificate Certifier::Magnified(const Differences& differences, double factor) const {
   const double low = factor * differences.least;
   const double high = factor * differences.largest;
   const double farthest = std::max(std::abs(low), std::abs(high));

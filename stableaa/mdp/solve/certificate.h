@@ -38,6 +38,8 @@ class Certifier {
 
   // From the differences of a plain backup.
   Certificate Certify(const Differences& differences) const;
+  // The same about V itself instead of TV: V + min d/(1−γ) ≤ V* ≤ V + max d/(1−γ).
+  Certificate CertifyValues(const Differences& differences) const;
 
   // The rounding of a certificate for converged values of this magnitude.
   double Floor(double magnitude) const;
@@ -51,6 +53,8 @@ class Certifier {
   double largest_reward() const { return largest_reward_; }  // in magnitude
 
  private:
+  Certificate Magnified(const Differences& differences, double factor) const;
+
   double discount_;
   double least_reward_ = 0;
   double most_reward_ = 0;

@@ -17,24 +17,18 @@
 #include <vector>
 
 #include "stableaa/mdp/model/model.h"
-#include "stableaa/mdp/solve/solving_order.h"
 
 namespace stableaa {
 
-// A component's places in the solving order, [first, last).
-struct PlaceRange {
-  std::uint64_t first;
-  std::uint64_t last;
-
-  std::uint64_t size() const { return last - first; }
-};
-
 class ComponentModel {
  public:
-  // Copies the rows of the states at these places. `values` are those of all states of the model.
-  // Next states must have 32 bits.
-  void Take(const Model& model, double discount, const SolvingOrder& order,
-            const PlaceRange& range, std::span<const double> values);
+  // Copies the rows of these states, which get their places in this order. `values` are those of
+  // all states of the model. Next states must have 32 bits.
+  void Take(const Model& model, double discount, std::span<const std::uint32_t> states,
+            std::span<const double> values_of_all);
+
+  // REQUIRES: one of the states taken.
+  std::uint32_t PlaceOf(std::uint32_t state) const { return places_[state]; }
 
   std::uint64_t states() const { return state_rows_.size() - 1; }
   std::uint64_t rows() const { return row_transitions_.size() - 1; }
@@ -45,15 +39,20 @@ class ComponentModel {
   const std::uint32_t* columns() const { return columns_.get(); }
   const double* weights() const { return weights_.get(); }
   const double* constants() const { return constants_.data(); }
+  // 1 − Σ weights of each row, free of cancellation: it may be tiny.
+  const double* exits() const { return exits_.data(); }
 
-  // Of the values, the best rows (in each state counted from 0) and the largest |constant|.
+  // constants ← those of the actions, by place.
+  void GatherConstants(std::vector<double>& constants) const;
+
+  // By place. Actions are rows, counted from 0 in each state.
   std::vector<double> values;
   std::vector<std::uint32_t> actions;
 
  private:
   template <bool kPrefetch>
-  void CopyStates(const Model& model, double discount, const SolvingOrder& order,
-                  const PlaceRange& range, std::span<const double> values_of_all);
+  void CopyStates(const Model& model, double discount, std::span<const std::uint32_t> states,
+                  std::span<const double> values_of_all);
   void Reserve(std::uint64_t transitions);
 
   std::vector<std::uint64_t> state_rows_ = {0};
@@ -63,6 +62,8 @@ class ComponentModel {
   std::unique_ptr<double[]> weights_;
   std::uint64_t capacity_ = 0;  // of these two
   std::vector<double> constants_;
+  std::vector<double> exits_;
+  std::vector<std::uint32_t> places_;  // of the model's states; of others any number
 };
 
 }  // namespace stableaa

@@ -86,14 +86,6 @@ bool ComponentPolicy::EvaluateByKrylov(double relative, double goal) {
   return CorrectByKrylov(again ? kExactValues : relative, goal);
 }
 
-bool ComponentPolicy::EvaluateDirectly(std::uint64_t most_operations) {
-  if (!buffers_.direct.Factor(buffers_.policy, most_operations)) return false;
-  model_.values = buffers_.constants;
-  buffers_.direct.Solve(model_.values);
-  run_.CountInner(1);
-  return true;
-}
-
 void ComponentPolicy::EvaluateExactly(double goal) {
   FindResidual();
   buffers_.correction.resize(model_.states());

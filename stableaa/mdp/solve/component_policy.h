@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "stableaa/mdp/solve/component_model.h"
-#include "stableaa/mdp/solve/direct_factors.h"
 #include "stableaa/mdp/solve/policy_system.h"
 #include "stableaa/mdp/solve/solve_run.h"
 
@@ -18,7 +17,6 @@ struct ComponentBuffers {
   SparseRows policy;                    // W of the policy
   std::vector<double> constants;        // its rows' constants
   std::vector<std::uint32_t> gathered;  // the actions from which `policy` was made
-  DirectFactors direct;
   TriangularFactors factors;
   KrylovSolver krylov;
   std::vector<double> residual;
@@ -49,14 +47,8 @@ class ComponentPolicy {
   // progress. `goal` is for the plain residual.
   bool EvaluateByKrylov(double relative, double goal);
 
-  // Eliminates in the given order (direct_factors.h). False, with the values untouched, if it takes
-  // more operations than that.
-  bool EvaluateDirectly(std::uint64_t most_operations);
-
   // Uses LU in the best order, or a Krylov method if the factors would not fit.
   void EvaluateExactly(double goal);
-
-  std::uint64_t entries() const { return buffers_.policy.entries(); }
 
  private:
   void AddRow(std::uint64_t state);

@@ -59,9 +59,14 @@ bool SolveRun::Exhausted(double upcoming) {
 }
 
 bool SolveRun::Interrupted() {
-  if (!end_ && seconds() > options_.max_seconds) end_ = SolveEnd::kTime;
-  if (!end_ && options_.stop && options_.stop()) end_ = SolveEnd::kStopped;
+  if (!end_) end_ = RequestedEnd();
   return end_.has_value();
+}
+
+std::optional<SolveEnd> SolveRun::RequestedEnd() const {
+  if (seconds() > options_.max_seconds) return SolveEnd::kTime;
+  if (options_.stop && options_.stop()) return SolveEnd::kStopped;
+  return std::nullopt;
 }
 
 void SolveRun::Report(double residual, const Certificate* certificate,
@@ -159,15 +164,43 @@ Solution SolveRun::Finish(SolveMethod method, std::vector<double> image,
   std::vector<double> next(image.size());
   // Not counted: it measures and updates nothing.
   const Differences last = BackupPass(model_, discount_, image, next, {}, options_.threads);
+  Solution solution =
+      Result(method, std::move(image), std::move(policy), error, certificate.rounding);
+  solution.residual = last.magnitude();
+  return solution;
+}
+
+Certificate SolveRun::CertificateOfValues(const Certificate& certificate) const {
+  const Certificate of_values = certifier_.CertifyValues(differences_);
+  return of_values.half <= options_.tolerance ? of_values : certificate;
+}
+
+Solution SolveRun::FinishValues(SolveMethod method, std::vector<double> values,
+                                std::vector<double> image, std::vector<std::uint32_t> policy) {
+  const Certificate certificate = certifier_.CertifyValues(differences_);
+  if (!(certificate.half <= options_.tolerance)) {
+    return Finish(method, std::move(image), std::move(policy), certifier_.Certify(differences_));
+  }
+  for (double& value : values) value += certificate.shift;
+  Solution solution =
+      Result(method, std::move(values), std::move(policy), certificate.half, certificate.rounding);
+  const double shift = (1 - discount_) * certificate.shift;
+  solution.residual =
+      std::max(std::abs(differences_.least - shift), std::abs(differences_.largest - shift));
+  return solution;
+}
+
+// All but the residual.
+Solution SolveRun::Result(SolveMethod method, std::vector<double> values,
+                          std::vector<std::uint32_t> policy, double error, double rounding) const {
   Solution solution;
-  solution.values = std::move(image);
+  solution.values = std::move(values);
   solution.policy = std::move(policy);
   solution.lower = -error;
   solution.upper = error;
   solution.error = error;
   solution.policy_error = 2 * error;
-  solution.rounding = certificate.rounding;
-  solution.residual = last.magnitude();
+  solution.rounding = rounding;
   if (error <= options_.tolerance) {
     solution.end = SolveEnd::kConverged;
   } else {
@@ -186,9 +219,9 @@ Solution SolveRun::Finish(SolveMethod method, std::vector<double> image,
 Solution SolveRun::BackupAndFinish(SolveMethod method, std::vector<double> values) {
   std::vector<double> image(values.size());
   std::vector<std::uint32_t> policy(values.size());
-  const Certificate certificate = Backup(values, image, policy);
+  const Certificate certificate = CertificateOfValues(Backup(values, image, policy));
   Report(differences_.magnitude(), &certificate);
-  return Finish(method, std::move(image), std::move(policy), certificate);
+  return FinishValues(method, std::move(values), std::move(image), std::move(policy));
 }
 
 double LeastValue(const Model& model, double discount) {

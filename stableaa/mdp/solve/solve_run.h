@@ -36,6 +36,9 @@ class SolveRun {
   // The residual at which a plain backup proves the tolerance, with room for rounding.
   double ResidualGoal() const;
 
+  // Changes of values of this magnitude up to this may be pure rounding and never end.
+  double Noise(double magnitude) const { return certifier_.Floor(magnitude) * (1 - discount_); }
+
   // Accounts for work: the rows updated and the bytes streamed in `seconds`.
   void Count(std::uint64_t rows, std::uint64_t bytes, double seconds);
   void CountInner(std::int64_t iterations) { inner_iterations_ += iterations; }
@@ -47,6 +50,8 @@ class SolveRun {
   bool Exhausted(double upcoming);
   // The same for only the clock and stop requests, between iterations.
   bool Interrupted();
+  // The end that the clock or a stop request asks for now, whatever ended the solve before.
+  std::optional<SolveEnd> RequestedEnd() const;
 
   bool exhausted() const { return end_.has_value(); }
 
@@ -81,6 +86,14 @@ class SolveRun {
   Solution Finish(SolveMethod method, std::vector<double> image, std::vector<std::uint32_t> policy,
                   const Certificate& certificate);
 
+  // What FinishValues will say, given the certificate of the last backup.
+  Certificate CertificateOfValues(const Certificate& certificate) const;
+
+  // V itself and what its last backup, TV = `image`, proves about it, if that meets the tolerance:
+  // its residual is known, that of TV would take another backup. Otherwise the same as above.
+  Solution FinishValues(SolveMethod method, std::vector<double> values, std::vector<double> image,
+                        std::vector<std::uint32_t> policy);
+
   // The same for values that have not been backed up.
   Solution BackupAndFinish(SolveMethod method, std::vector<double> values);
 
@@ -88,6 +101,8 @@ class SolveRun {
   void set_end(SolveEnd end) { end_ = end; }
 
  private:
+  Solution Result(SolveMethod method, std::vector<double> values, std::vector<std::uint32_t> policy,
+                  double error, double rounding) const;
   double Centre(std::span<double> image, const Certificate& certificate) const;
 
   Model model_;

@@ -10,7 +10,7 @@
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/mdp/solve/automatic.h"
 #include "stableaa/mdp/solve/component_iteration.h"
-#include "stableaa/mdp/solve/early_passes.h"
+#include "stableaa/mdp/solve/refinement.h"
 #include "stableaa/mdp/solve/solve_run.h"
 #include "stableaa/mdp/solve/value_iteration.h"
 
@@ -56,8 +56,9 @@ double CheckedDiscount(const Model& model, const SolveOptions& options) {
   return *discount;
 }
 
-Solution SolveMaximising(const Model& model, double discount, const SolveOptions& options) {
-  SolveRun run(model, discount, options);
+Solution SolveByMethod(SolveRun& run) {
+  const Model& model = run.model();
+  const SolveOptions& options = run.options();
   switch (options.method) {
     case SolveMethod::kAuto:
       return SolveAutomatically(run);
@@ -72,19 +73,20 @@ Solution SolveMaximising(const Model& model, double discount, const SolveOptions
     case SolveMethod::kPi:
       break;
   }
-  std::vector<double> start(model.states(), LeastValue(model, discount));
-  StateSequence sequence = FindStateSequence(model, options.order);
-  // If every row has one next state, the first pass often solves it.
-  if (options.method == SolveMethod::kGs && model.transitions() == model.rows()) {
-    if (std::optional<Solution> solution = TryPasses(run, sequence.states, start)) {
-      return *std::move(solution);
-    }
+  return SolveByComponents(
+             run, {.method = options.method,
+                   .sequence = FindStateSequence(model, options.order),
+                   .start = std::vector<double>(model.states(), LeastValue(model, run.discount()))})
+      .solution;
+}
+
+Solution SolveMaximising(const Model& model, double discount, const SolveOptions& options) {
+  SolveRun run(model, discount, options);
+  Solution solution = SolveByMethod(run);
+  if (solution.end == SolveEnd::kRounding && options.backup.kind == BackupKind::kMax) {
+    Refine(run, solution);
   }
-  // The sequence is freed at once: for small models fresh memory costs as much as a pass.
-  return SolveByComponents(run,
-                           {.method = options.method,
-                            .order = FindSolvingOrder(model, std::exchange(sequence, {})),
-                            .start = std::move(start)});
+  return solution;
 }
 
 }  // namespace

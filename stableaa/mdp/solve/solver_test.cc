@@ -298,12 +298,13 @@ TEST(Solver, AutoTakesWhatFitsTheModel) {
     for (const bool shuffle : {false, true}) {
       EXPECT_EQ(choice({.kind = "maze", .seed = seed, .shuffle = shuffle}, 0.999),
                 SolveMethod::kGs);
-      EXPECT_EQ(choice({.kind = "grid", .seed = seed, .shuffle = shuffle}, 0.999),
-                SolveMethod::kGs);
+      // Some need so many sweeps that elimination is worth a try.
+      const SolveMethod grid = choice({.kind = "grid", .seed = seed, .shuffle = shuffle}, 0.999);
+      EXPECT_TRUE(grid == SolveMethod::kGs || grid == SolveMethod::kPi);
       EXPECT_EQ(choice({.kind = "queues", .seed = seed, .shuffle = shuffle, .states = 5000}, 0.995),
                 SolveMethod::kIpi);
       EXPECT_EQ(choice({.kind = "chain", .seed = seed, .shuffle = shuffle, .states = 2000}, 0.999),
-                SolveMethod::kIpi);
+                SolveMethod::kPi);
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "stableaa/mdp/solve/solving_order.h"
+#include "stableaa/mdp/solve/state_sequence.h"
 
 #include <algorithm>
 #include <numeric>
@@ -100,53 +100,6 @@ StateSequence FindStateSequence(const Model& model, StateOrder order) {
   sequence.states.resize(model.states());
   std::iota(sequence.states.begin(), sequence.states.end(), 0U);
   return sequence;
-}
-
-double UpwardShare(const Model& model) {
-  constexpr std::uint64_t kSample = 2000;  // states
-  const std::uint64_t step = std::max<std::uint64_t>(1, model.states() / kSample);
-  std::uint64_t up = 0;
-  std::uint64_t down = 0;
-  for (std::uint64_t s = 0; s < model.states(); s += step) {
-    for (const std::uint32_t next : TargetsOf(model, s)) {
-      up += static_cast<std::uint64_t>(next > s);
-      down += static_cast<std::uint64_t>(next < s);
-    }
-  }
-  return up + down == 0 ? 1 : static_cast<double>(up) / static_cast<double>(up + down);
-}
-
-StateSequence SequenceByNumber(const Model& model, double upward_share) {
-  StateSequence sequence;
-  sequence.states.resize(model.states());
-  if (upward_share >= 0.5) {
-    std::iota(sequence.states.rbegin(), sequence.states.rend(), 0U);
-  } else {
-    std::iota(sequence.states.begin(), sequence.states.end(), 0U);
-  }
-  return sequence;
-}
-
-SolvingOrder OrderByComponents(const Components& components, const StateSequence& sequence) {
-  SolvingOrder order;
-  order.components.assign(components.count + 1, 0);
-  for (const std::uint32_t c : components.component_of_state) ++order.components[c + 1];
-  std::partial_sum(order.components.begin(), order.components.end(), order.components.begin());
-  std::vector<std::uint64_t> next(order.components.begin(), order.components.end() - 1);
-  order.states.resize(sequence.states.size());
-  order.places.resize(sequence.states.size());
-  for (const std::uint32_t s : sequence.states) {
-    const std::uint64_t place = next[components.component_of_state[s]]++;
-    order.states[place] = s;
-    order.places[s] = static_cast<std::uint32_t>(place);
-  }
-  return order;
-}
-
-SolvingOrder FindSolvingOrder(const Model& model, const StateSequence& sequence) {
-  return OrderByComponents(sequence.all_reach_first ? FindComponents(model, sequence.states)
-                                                    : FindComponents(model),
-                           sequence);
 }
 
 }  // namespace stableaa

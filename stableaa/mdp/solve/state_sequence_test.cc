@@ -1,4 +1,4 @@
-#include "stableaa/mdp/solve/solving_order.h"
+#include "stableaa/mdp/solve/state_sequence.h"
 
 #include <gtest/gtest.h>
 
@@ -14,11 +14,7 @@
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/mdp/model/random_model_test.h"
 
-namespace stableaa::solving_order_test {
-
-SolvingOrder OrderOf(const Model& model, StateOrder order) {
-  return FindSolvingOrder(model, FindStateSequence(model, order));
-}
+namespace stableaa::state_sequence_test {
 
 constexpr std::uint64_t kFar = std::numeric_limits<std::uint64_t>::max();
 
@@ -72,37 +68,6 @@ std::vector<std::uint64_t> Distances(const Model& model) {
   return distances;
 }
 
-// The states by place.
-std::vector<std::uint64_t> OldNumbers(const SolvingOrder& order) {
-  std::vector<std::uint64_t> old(order.places.size(), kFar);
-  for (std::uint64_t s = 0; s < old.size(); ++s) {
-    EXPECT_LT(order.places[s], old.size());
-    EXPECT_EQ(old[order.places[s]], kFar) << "twice";
-    EXPECT_EQ(order.states[order.places[s]], s);
-    old[order.places[s]] = s;
-  }
-  return old;
-}
-
-void ExpectComponentsInOrder(const Model& model, const SolvingOrder& order) {
-  const Components components = FindComponents(model);
-  ASSERT_EQ(order.components.size(), components.count + 1);
-  EXPECT_EQ(order.components.front(), 0);
-  EXPECT_EQ(order.components.back(), model.states());
-  const std::vector<std::uint64_t> old = OldNumbers(order);
-  for (std::size_t c = 0; c < components.count; ++c) {
-    ASSERT_LT(order.components[c], order.components[c + 1]);
-    for (std::uint64_t i = order.components[c]; i < order.components[c + 1]; ++i) {
-      EXPECT_EQ(components.component_of_state[old[i]],
-                components.component_of_state[old[order.components[c]]]);
-    }
-  }
-  VisitTransitions(model, [&](std::uint64_t s, std::uint64_t next) {
-    if (components.component_of_state[s] == components.component_of_state[next]) return;
-    EXPECT_GT(order.places[s], order.places[next]);
-  });
-}
-
 std::vector<Model> Models() {
   std::vector<Model> models;
   for (std::uint64_t seed = 0; seed < 400; ++seed) models.push_back(RandomModel(seed, 30));
@@ -115,36 +80,24 @@ std::vector<Model> Models() {
   return models;
 }
 
-TEST(SolvingOrder, IsAPermutationWithComponentsInReverseTopologicalOrder) {
+TEST(StateSequence, IsAPermutation) {
   for (const Model& model : Models()) {
     for (const StateOrder kind : {StateOrder::kBfs, StateOrder::kModel}) {
-      ExpectComponentsInOrder(model, OrderOf(model, kind));
-      if (HasFailure()) return;
+      std::vector<std::uint32_t> states = FindStateSequence(model, kind).states;
+      std::ranges::sort(states);
+      std::vector<std::uint32_t> all(model.states());
+      std::iota(all.begin(), all.end(), 0U);
+      ASSERT_EQ(states, all);
     }
   }
 }
 
-TEST(SolvingOrder, AsInTheModelKeepsTheNumbersWithinComponents) {
+TEST(StateSequence, BreadthFirstGoesOutwardsFromTheGoals) {
   for (const Model& model : Models()) {
-    const SolvingOrder order = OrderOf(model, StateOrder::kModel);
-    const std::vector<std::uint64_t> old = OldNumbers(order);
-    for (std::size_t c = 0; c + 1 < order.components.size(); ++c) {
-      for (std::uint64_t i = order.components[c] + 1; i < order.components[c + 1]; ++i) {
-        ASSERT_LT(old[i - 1], old[i]);
-      }
-    }
-  }
-}
-
-TEST(SolvingOrder, BreadthFirstGoesOutwardsFromTheGoalsWithinComponents) {
-  for (const Model& model : Models()) {
-    const SolvingOrder order = OrderOf(model, StateOrder::kBfs);
-    const std::vector<std::uint64_t> old = OldNumbers(order);
+    const std::vector<std::uint32_t> states = FindStateSequence(model, StateOrder::kBfs).states;
     const std::vector<std::uint64_t> distances = Distances(model);
-    for (std::size_t c = 0; c + 1 < order.components.size(); ++c) {
-      for (std::uint64_t i = order.components[c] + 1; i < order.components[c + 1]; ++i) {
-        ASSERT_LE(distances[old[i - 1]], distances[old[i]]);
-      }
+    for (std::size_t i = 1; i < states.size(); ++i) {
+      ASSERT_LE(distances[states[i - 1]], distances[states[i]]);
     }
   }
 }
@@ -199,27 +152,26 @@ Model Row(const std::vector<double>& rewards, bool absorbing_end) {
   return builder.Finish(std::nullopt);
 }
 
-using Numbers = std::vector<std::uint32_t>;
+using States = std::vector<std::uint32_t>;
 
-TEST(SolvingOrder, GoalsAreAbsorbingStatesBetterThanTheWorst) {
+States Outwards(const std::vector<double>& rewards, bool absorbing_end) {
+  return FindStateSequence(Row(rewards, absorbing_end), StateOrder::kBfs).states;
+}
+
+TEST(StateSequence, GoalsAreAbsorbingStatesBetterThanTheWorst) {
   // The end absorbs at 0; better rewards elsewhere do not matter.
-  EXPECT_EQ(OrderOf(Row({5, -1, -1, -1, 0}, true), StateOrder::kBfs).places,
-            (Numbers{4, 3, 2, 1, 0}));
+  EXPECT_EQ(Outwards({5, -1, -1, -1, 0}, true), (States{4, 3, 2, 1, 0}));
 }
 
-TEST(SolvingOrder, ATrapThatPaysTheWorstIsNoGoal) {
-  const SolvingOrder order = OrderOf(Row({5, -1, -1, -1, -1}, true), StateOrder::kBfs);
-  // The trap comes first, as its own component, then outwards from state 0.
-  EXPECT_EQ(order.places, (Numbers{1, 2, 3, 4, 0}));
-  EXPECT_EQ(order.components, (std::vector<std::uint64_t>{0, 1, 5}));
+TEST(StateSequence, ATrapThatPaysTheWorstIsNoGoal) {
+  // Outwards from state 0, which has the best reward.
+  EXPECT_EQ(Outwards({5, -1, -1, -1, -1}, true), (States{0, 1, 2, 3, 4}));
 }
 
-TEST(SolvingOrder, WithoutAbsorbingStatesGoalsAreThoseWithTheBestReward) {
-  EXPECT_EQ(OrderOf(Row({0, 0, 7, 0, 0}, false), StateOrder::kBfs).places[2], 0);
-  const SolvingOrder from_zero = OrderOf(Row({7, 0, 0, 0, 0}, false), StateOrder::kBfs);
-  EXPECT_EQ(from_zero.places, (Numbers{0, 1, 2, 3, 4}));
-  const SolvingOrder back = OrderOf(Row({0, 0, 0, 0, 7}, false), StateOrder::kBfs);
-  EXPECT_EQ(back.places, (Numbers{4, 3, 2, 1, 0}));
+TEST(StateSequence, WithoutAbsorbingStatesGoalsAreThoseWithTheBestReward) {
+  EXPECT_EQ(Outwards({0, 0, 7, 0, 0}, false).front(), 2);
+  EXPECT_EQ(Outwards({7, 0, 0, 0, 0}, false), (States{0, 1, 2, 3, 4}));
+  EXPECT_EQ(Outwards({0, 0, 0, 0, 7}, false), (States{4, 3, 2, 1, 0}));
 }
 
-}  // namespace stableaa::solving_order_test
+}  // namespace stableaa::state_sequence_test
