@@ -97,6 +97,15 @@ FAMILIES = {
     "maze-500": Family("maze --width 500 --height 500", "maze --width 61 --height 61", bar=30),
     "maze-500-shuffled": Family("maze --width 500 --height 500 --shuffle",
                                 "maze --width 61 --height 61 --shuffle", bar=30),
+    # As verification tools build them.
+    "layered-200k": Family("layered --states 200000", "layered --states 5000", bar=1),
+    "rooms-200k": Family("rooms --states 200000", "rooms --states 5000", bar=1),
+    "rooms-94-100k": Family("rooms --states 100000 --smallest 94 --largest 94",
+                            "rooms --states 5000 --smallest 94 --largest 94", bar=1),
+    "timers-100k": Family("timers --states 100000", "timers --states 5000", bar=1),
+    "cycle-50k": Family("cycle --states 50000", "cycle --states 2000", bar=1),
+    "cycle-50k-shuffled": Family("cycle --states 50000 --shuffle", "cycle --states 2000 --shuffle",
+                                 bar=1),
 }
 LOADED = "garnet-1m"  # the family whose text files are loaded
 

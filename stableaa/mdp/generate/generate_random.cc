@@ -1,4 +1,4 @@
-// Models with a random structure, and the walk on a torus.
+// Models with a random structure, the walk on a torus, and the cycle.
 //
 // Compiled without contracting a·b + c into a single rounding: equal bytes on every platform.
 #include <fmt/format.h>
@@ -136,6 +136,34 @@ Model GenerateRandomWalk(const GeneratorOptions& options) {
     }
   }
   return builder.Finish(options.discount);
+}
+
+Model GenerateCycle(const GeneratorOptions& options) {
+  constexpr std::uint64_t kFarthestFall = 20;
+  constexpr std::uint64_t kFarthestSkip = 10;
+  const std::uint64_t states = *options.states;
+  const double noise = *options.noise;
+  ModelBuilder builder = BuilderBeforeNumbering(
+      options, {.states = states, .rows = 2 * states, .transitions = 4 * states});
+  RandomStream fall_stream(options.seed, "mdp/cycle/falls");
+  RandomStream skip_stream(options.seed, "mdp/cycle/skips");
+  RandomStream reward_stream(options.seed, "mdp/cycle/rewards");
+  for (std::uint64_t state = 0; state < states; ++state) {
+    std::uint64_t fallen = state;
+    const std::uint64_t kind = fall_stream.Below(3);
+    if (kind == 1) fallen -= std::min(state, 1 + fall_stream.Below(kFarthestFall));
+    if (kind == 2) fallen = 0;
+    builder.BeginState();
+    builder.Transition(fallen, noise);
+    builder.Transition((state + 1) % states, 1 - noise);
+    builder.EndRow(reward_stream.Bernoulli(*options.reward_share) ? 1 : 0);
+    if (!skip_stream.Bernoulli(*options.choices)) continue;
+    const std::uint64_t ahead = 2 + skip_stream.Below(kFarthestSkip - 1);
+    builder.Transition(fallen, 2 * noise);
+    builder.Transition((state + ahead) % states, 1 - 2 * noise);
+    builder.EndRow(0);
+  }
+  return NumberBreadthFirst(builder.Finish(options.discount));
 }
 
 }  // namespace stableaa

@@ -42,6 +42,17 @@ void CheckSize(const GeneratorOptions& options, const ModelSize& size);
 // Calls CheckSize and returns a builder with room for that size.
 ModelBuilder BuilderFor(const GeneratorOptions& options, const ModelSize& size);
 
+// The same for a model that goes through NumberBreadthFirst, which takes the memory of a second one.
+ModelBuilder BuilderBeforeNumbering(const GeneratorOptions& options, ModelSize size);
+
+// Adds a state that stays where it is at reward 0: `state` is its own number.
+void AddAbsorbing(std::uint64_t state, ModelBuilder& builder);
+
+// The same process with its states numbered as a breadth-first search from state 0 finds them: the
+// actions of a state in order, the next states of an action by their numbers so far. Verification
+// tools number the states of a program like that. REQUIRES: state 0 reaches every state.
+Model NumberBreadthFirst(const Model& model);
+
 // Throws BadInput: "garnet: branching: expected `expected`, found 2000".
 [[noreturn]] void RefuseOption(const GeneratorOptions& options, std::string_view name,
                                const std::string& expected, double found);
@@ -54,6 +65,10 @@ Model GenerateForest(const GeneratorOptions& options);
 Model GenerateQueues(const GeneratorOptions& options);
 Model GenerateInventory(const GeneratorOptions& options);
 Model GenerateRandomWalk(const GeneratorOptions& options);
+Model GenerateLayered(const GeneratorOptions& options);
+Model GenerateRooms(const GeneratorOptions& options);
+Model GenerateTimers(const GeneratorOptions& options);
+Model GenerateCycle(const GeneratorOptions& options);
 
 }  // namespace stableaa
 

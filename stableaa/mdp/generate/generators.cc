@@ -45,6 +45,13 @@ constexpr auto kFields = std::to_array<GeneratorField>({
     {.name = "customers", .integer = &Options::customers},
     {.name = "dimensions", .integer = &Options::dimensions},
     {.name = "drift", .real = &Options::drift},
+    {.name = "layers", .integer = &Options::layers},
+    {.name = "choices", .real = &Options::choices},
+    {.name = "retries", .real = &Options::retries},
+    {.name = "smallest", .integer = &Options::smallest},
+    {.name = "largest", .integer = &Options::largest},
+    {.name = "traps", .real = &Options::traps},
+    {.name = "attempts", .integer = &Options::attempts},
 });
 
 constexpr auto kGarnet = std::to_array<GeneratorOption>({
@@ -103,6 +110,34 @@ constexpr auto kRandomWalk = std::to_array<GeneratorOption>({
     {"reward_share", .01, 0, 1, "share of the states that pay a reward"},
 });
 
+constexpr auto kLayered = std::to_array<GeneratorOption>({
+    {"states", 50000, 1, kMostStates, "number of states"},
+    {"layers", {}, 1, kMostStates, "steps to the goals; the square root of the states"},
+    {"choices", .4, 0, 1, "share of the states with two or three actions"},
+    {"retries", .02, 0, 1, "share of the actions that can fail and fall back"},
+    {"reward_share", .5, 0, 1, "share of the states that pay 1"},
+});
+
+constexpr auto kRooms = std::to_array<GeneratorOption>({
+    {"states", 50000, 3, kMostStates, "number of states"},
+    {"smallest", {}, 1, kMostStates, "least states of a room; 2, or largest if that is less"},
+    {"largest", {}, 1, kMostStates, "most states of a room; 8, or smallest if that is more"},
+    {"traps", .05, 0, .9, "share of the rooms that are single states without a way out"},
+});
+
+constexpr auto kTimers = std::to_array<GeneratorOption>({
+    {"states", 50000, 1, kMostStates, "states; rounded up to whole ticks per slot"},
+    {"attempts", 5, 1, 10, "attempt k draws one of 2^k slots"},
+    {"noise", .1, 0, .9, "probability that a frame is lost"},
+});
+
+constexpr auto kCycle = std::to_array<GeneratorOption>({
+    {"states", 50000, 2, kMostStates, "length of the cycle"},
+    {"noise", .001, 0, .5, "probability of not moving on"},
+    {"choices", .1, 0, 1, "share of the states with a second action, which skips some"},
+    {"reward_share", .1, 0, 1, "share of the states that pay 1"},
+});
+
 constexpr auto kKinds = std::to_array<GeneratorKind>({
     {"garnet", "random next states, probabilities and rewards; mixes fast", kGarnet},
     {"grid", "walled grid with noisy moves, a goal and a cost of 1 per step", kGrid},
@@ -113,12 +148,19 @@ constexpr auto kKinds = std::to_array<GeneratorKind>({
     {"queues", "one server for several queues with holding costs", kQueues},
     {"inventory", "orders against seasonal demand; ragged actions, periodic", kInventory},
     {"random-walk", "walk on a torus with a little drift; mixes slowly", kRandomWalk},
+    {"layered", "protocol in layers with retries and absorbing goals; numbered breadth-first",
+     kLayered},
+    {"rooms", "thousands of small components with one-way doors; numbered breadth-first", kRooms},
+    {"timers", "two stations with clocks and back-off: long chains; numbered breadth-first",
+     kTimers},
+    {"cycle", "one long cycle with rare falls back; numbered breadth-first", kCycle},
 });
 
 using Generate = Model (*)(const GeneratorOptions&);
 constexpr std::array<Generate, kKinds.size()> kGenerate = {
-    GenerateGarnet, GenerateGrid,   GenerateMaze,      GenerateChain,
-    GenerateForest, GenerateQueues, GenerateInventory, GenerateRandomWalk,
+    GenerateGarnet,  GenerateGrid,   GenerateMaze,      GenerateChain,
+    GenerateForest,  GenerateQueues, GenerateInventory, GenerateRandomWalk,
+    GenerateLayered, GenerateRooms,  GenerateTimers,    GenerateCycle,
 };
 
 // "a, b, c". Not fmt::join, for which GCC 12 gives a spurious warning at -O3.
@@ -256,8 +298,9 @@ void CheckSize(const GeneratorOptions& options, const ModelSize& size) {
                              16 * static_cast<double>(size.rows) +
                              12 * static_cast<double>(size.transitions);
   const double shuffle_bytes = model_bytes + 28 * static_cast<double>(size.states);
-  const double bytes =
-      model_bytes + static_cast<double>(size.scratch_bytes) + (options.shuffle ? shuffle_bytes : 0);
+  // The scratch memory is free again before the shuffle.
+  const double bytes = model_bytes + std::max(static_cast<double>(size.scratch_bytes),
+                                              options.shuffle ? shuffle_bytes : 0);
   const auto needed = static_cast<std::uint64_t>(std::min(bytes, 1e18));
   RequireMemory(fmt::format("mdp generate {}", options.kind), needed, "generate fewer states");
 }
@@ -268,6 +311,37 @@ ModelBuilder BuilderFor(const GeneratorOptions& options, const ModelSize& size) 
   ModelBuilder builder([kind = options.kind] { return kind; });
   builder.Reserve(size.states, size.rows, size.transitions);
   return builder;
+}
+
+ModelBuilder BuilderBeforeNumbering(const GeneratorOptions& options, ModelSize size) {
+  size.scratch_bytes += SaturatedProduct(size.states, 8 + 32) + SaturatedProduct(size.rows, 16) +
+                        SaturatedProduct(size.transitions, 12);
+  return BuilderFor(options, size);
+}
+
+void AddAbsorbing(std::uint64_t state, ModelBuilder& builder) {
+  builder.BeginState();
+  builder.Transition(state, 1);
+  builder.EndRow(0);
+}
+
+Model NumberBreadthFirst(const Model& model) {
+  constexpr std::uint64_t kNotFound = std::numeric_limits<std::uint64_t>::max();
+  std::vector<std::uint64_t> number(model.states(), kNotFound);
+  std::vector<std::uint64_t> found = {0};
+  found.reserve(model.states());
+  number[0] = 0;
+  for (std::uint64_t visited = 0; visited < found.size(); ++visited) {
+    const std::uint64_t state = found[visited];
+    const std::uint64_t end = model.row_transitions()[model.state_rows()[state + 1]];
+    for (std::uint64_t k = model.row_transitions()[model.state_rows()[state]]; k < end; ++k) {
+      const std::uint64_t next = model.column(k);
+      if (number[next] != kNotFound) continue;
+      number[next] = found.size();
+      found.push_back(next);
+    }
+  }
+  return Renumber(model, number);
 }
 
 }  // namespace stableaa

@@ -5,7 +5,7 @@
 // Equal options give equal bytes on every platform. Each use of randomness has its own named stream
 // (base/random.h), and all arithmetic is + − · / in a fixed order. Rows are made in order and go
 // straight into the model's arrays: peak memory is little more than the model itself, or twice that
-// with `shuffle`.
+// with `shuffle` and for the kinds from layered on.
 //
 // The kinds ([default] of each option; GeneratorKinds() gives the ranges):
 //
@@ -52,6 +52,44 @@
 //                [0, 1) with probability `reward_share` [.01], or nothing. `states` [10000]. Needs
 //                about side² steps to forget its start.
 //
+// The remaining kinds look like the explicit models that verification tools build from programs.
+// State 0 is the initial state and reaches all others, and states are numbered in the order in
+// which a breadth-first search finds them (NumberBreadthFirst in generator_kinds.h).
+//
+//   layered      A protocol that runs through `layers` [the square root of the states], one per
+//                step. The first has one state, each next one at most twice as many, up to a common
+//                width; those of the last layer are goals and absorb. A state has one action, or
+//                two or three with probability `choices` [.4]; an action leads to one or two
+//                states of the next layer. With probability `retries` [.02] an action can fail:
+//                then it leads, with probability .1, back to the state's own past, 1 to 8 layers
+//                ago. At .02 more than half of the states are components of their own, among
+//                others of up to a few thousand; from .04 on, one component holds most. All
+//                actions of a state pay 1 with probability `reward_share` [.5], otherwise 0; goals
+//                pay 0. `states` [50000].
+//   rooms        A building of small rooms, each strongly connected: `smallest` [2] to `largest`
+//                [8] states with a passage both ways along a random tree, one action per passage.
+//                Doors lead to later rooms only and slip: with probability .1 to some other later
+//                room. A share `traps` [.05] of the rooms are single states that absorb; so is the
+//                goal, the last room. Every other room has a door that leads on towards the goal.
+//                Entering the goal pays 1, all else 0. `states` [50000]; if they do not divide into
+//                rooms, the last few are traps.
+//   timers       Two stations on one channel, with random back-off (CSMA). In attempt k = 1 …
+//                `attempts` [5] each draws one of 2^k slots and counts down, `ticks` per slot, both
+//                at once. Who is first sends for a slot; equal slots collide, which starts the next
+//                attempt, or the last one again. The other one may wait for its own slot or send at
+//                once, which fails with probability 1/2: it then draws again, as in the next
+//                attempt. Its frame is lost with probability `noise` [.1], and it draws again as in
+//                the last attempt. A tick pays 1, all else 0; both done absorbs. Almost every state
+//                is a tick on a long chain. `states` [50000] sets the ticks: the fewest that give
+//                as many.
+//   cycle        `states` [50000] in a ring. Each moves on to the next with probability 1 − `noise`
+//                [.001]; otherwise, a third of the states each, it stays, falls back 1 to 20
+//                states, or starts over at state 0. A share `choices` [.1] of the states has a
+//                second action, which goes 2 to 10 states ahead, with twice the noise, and pays
+//                nothing. The first action pays 1 with probability `reward_share` [.1]. Sweeps
+//                carry values one state at a time, but elimination along the ring stays in a
+//                narrow band.
+//
 // `states` also sets the size of kinds with another measure: N means the smallest square grid or
 // maze with N cells (counting walls), the smallest capacity with N states, the smallest torus with
 // N. Giving both is an error.
@@ -96,6 +134,13 @@ struct GeneratorOptions {
   std::optional<std::uint64_t> customers = {};
   std::optional<std::uint64_t> dimensions = {};
   std::optional<double> drift = {};
+  std::optional<std::uint64_t> layers = {};
+  std::optional<double> choices = {};
+  std::optional<double> retries = {};
+  std::optional<std::uint64_t> smallest = {};
+  std::optional<std::uint64_t> largest = {};
+  std::optional<double> traps = {};
+  std::optional<std::uint64_t> attempts = {};
 
   OptionLabel label = NameAsLabel;  // what errors call the options
 };

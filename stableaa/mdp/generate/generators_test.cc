@@ -13,25 +13,13 @@
 
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
+#include "stableaa/mdp/generate/generated_model_test.h"
 #include "stableaa/mdp/model/components.h"
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/mdp/model/model_rows_test.h"
 #include "stableaa/mdp/model/structure.h"
-#include "stableaa/testing/message.h"
 
 namespace stableaa::generators_test {
-
-// Generates a model and checks what must hold for all of them.
-Model Generated(const GeneratorOptions& options) {
-  Model model = GenerateModel(options);
-  CheckCanonical(model.arrays(), options.kind, 1);
-  EXPECT_EQ(model.discount(), options.discount);
-  return model;
-}
-
-std::string RefusalOf(const GeneratorOptions& options, Error::Kind kind = Error::Kind::kBadInput) {
-  return MessageOf([&] { GenerateModel(options); }, kind);
-}
 
 // FNV-1a over all arrays.
 std::uint64_t Checksum(const Model& model) {
@@ -64,6 +52,8 @@ TEST(Generators, BytesArePinned) {
       {"maze", 0xe04244eb66e7fc0b},      {"chain", 0xf7f47807b4c5aee5},
       {"forest", 0x25a19ea03556342b},    {"queues", 0x8f6daedc3a3302a2},
       {"inventory", 0xd4d7630866a14f25}, {"random-walk", 0xa04df106f302ebb3},
+      {"layered", 0x5553de5ef2dd65de},   {"rooms", 0x0f72bd5099269d4a},
+      {"timers", 0x293625ca5ddefe0e},    {"cycle", 0x0c13538e3b6ad894},
   };
   for (const std::string& kind : KindNames()) {
     EXPECT_EQ(Checksum(Generated({.kind = kind, .seed = 5, .states = 900})), expected.at(kind))
@@ -80,11 +70,12 @@ TEST(Generators, EqualSeedsGiveEqualModels) {
 }
 
 TEST(Generators, OtherSeedsGiveOtherModelsWhereAnythingIsRandom) {
-  for (const std::string kind : {"garnet", "grid", "maze", "random-walk"}) {
+  for (const std::string kind :
+       {"garnet", "grid", "maze", "random-walk", "layered", "rooms", "cycle"}) {
     EXPECT_FALSE(Generated({.kind = kind, .seed = 1}) == Generated({.kind = kind, .seed = 2}))
         << kind;
   }
-  for (const std::string kind : {"chain", "forest", "queues", "inventory"}) {
+  for (const std::string kind : {"chain", "forest", "queues", "inventory", "timers"}) {
     GeneratorOptions first = {.kind = kind, .seed = 1, .states = 500};
     GeneratorOptions second = {.kind = kind, .seed = 2, .states = 500};
     EXPECT_EQ(Generated(first), Generated(second)) << kind;
@@ -168,7 +159,7 @@ TEST(GeneratorOptions, AnOptionOfAnotherKindIsRefused) {
 TEST(GeneratorOptions, UnknownKindsAreRefusedWithANearOne) {
   EXPECT_EQ(RefusalOf({.kind = "gird"}),
             "unknown kind of model 'gird'; the kinds are garnet, grid, maze, chain, forest, "
-            "queues, inventory, random-walk; did you mean 'grid'?");
+            "queues, inventory, random-walk, layered, rooms, timers, cycle; did you mean 'grid'?");
 }
 
 TEST(GeneratorOptions, TwoSizesAreRefused) {
