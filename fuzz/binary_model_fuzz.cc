@@ -1,4 +1,5 @@
-// Binary models from arbitrary bytes: a BadInput, or a canonical model that lies within the bytes.
+// Binary models from arbitrary bytes: a BadInput, or a canonical model with sound annotations that
+// lie within the bytes.
 // The first byte chooses between the file as is and one with corrected checksums, to reach the code
 // that they guard.
 #include <cstddef>
@@ -52,7 +53,15 @@ void Try(bool seal, std::span<const std::byte> data) {
   RequireWithin(model.rewards(), bytes);
   model.VisitColumns(
       [&](auto columns) { RequireWithin(columns, std::span(std::as_const(bytes))); });
-  RequireCanonical(model);
+  RequireSound(*loaded);
+  const ModelAnnotations& annotations = loaded->annotations;
+  const std::span<const std::byte> all(bytes);
+  for (const StateLabel& label : annotations.labels) RequireWithin(label.states.span(), all);
+  for (const RewardStructure& structure : annotations.rewards) {
+    RequireWithin(structure.rewards.span(), all);
+  }
+  RequireWithin(annotations.initial.span(), all);
+  RequireWithin(annotations.actions.rows.span(), all);
 }
 
 }  // namespace

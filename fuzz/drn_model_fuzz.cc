@@ -1,12 +1,12 @@
-// The reader for Storm's DRN format: any text is a canonical model or BadInput.
+// The reader for Storm's DRN format: any text is a canonical model with sound annotations, or
+// BadInput.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-#include "fuzz/accepts.h"
+#include "fuzz/canonical.h"
 #include "stableaa/mdp/formats/drn_format.h"
-#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 void Try(std::string_view text) {
   std::optional<LoadedModel> loaded;
   if (!Accepts([&] { loaded = ParseDrnModel(text, "fuzz"); })) return;
-  CheckCanonical(loaded->model.arrays(), "fuzz", 1);
+  RequireSound(*loaded);
   Require(loaded->model.transitions() <= text.size());
 }
 

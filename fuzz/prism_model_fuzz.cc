@@ -1,13 +1,13 @@
-// The reader for PRISM's explicit files: any texts are a canonical model or BadInput. The input is
-// the .tra, .trew and .srew files, separated by NUL; files past the end are missing.
+// The reader for PRISM's explicit files: any texts are a canonical model with sound annotations, or
+// BadInput. The input is the .tra, .trew and .srew files, the .lab, and the .trew and .srew of
+// further reward structures, separated by NUL; files past the end are missing.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-#include "fuzz/accepts.h"
+#include "fuzz/canonical.h"
 #include "stableaa/mdp/formats/prism_format.h"
-#include "stableaa/mdp/model/model_builder.h"
 
 namespace stableaa {
 namespace {
@@ -28,11 +28,18 @@ std::optional<std::string_view> TakePart(std::optional<std::string_view>& text) 
 void Try(std::optional<std::string_view> text) {
   PrismTexts texts;
   texts.transitions = *TakePart(text);
-  texts.transition_rewards = TakePart(text);
-  texts.state_rewards = TakePart(text);
+  const auto take_rewards = [&] {
+    PrismRewardTexts rewards;
+    rewards.of_transitions = TakePart(text);
+    rewards.of_states = TakePart(text);
+    texts.rewards.push_back(rewards);
+  };
+  if (text) take_rewards();
+  texts.labels = TakePart(text);
+  while (text && texts.rewards.size() < kMostRewardStructures) take_rewards();
   std::optional<LoadedModel> loaded;
   if (!Accepts([&] { loaded = ParsePrismModel(texts, "fuzz"); })) return;
-  CheckCanonical(loaded->model.arrays(), "fuzz", 1);
+  RequireSound(*loaded);
   Require(loaded->model.transitions() <= texts.transitions.size());
 }
 

@@ -136,10 +136,11 @@ Model GenerateShowingProgress(const GeneratorOptions& options) {
 }
 
 // Returns what could not be written. A discount can be given again when the file is read.
-std::vector<std::string> WriteShowingProgress(const Model& model, const std::string& path) {
+std::vector<std::string> WriteShowingProgress(const Model& model, const std::string& path,
+                                              const ModelAnnotations& annotations = {}) {
   const Progress progress(
       {.label = fmt::format("writing {}", Shorten(path)), .unit = "", .by_itself = true});
-  std::vector<std::string> dropped = WriteModel(model, path);
+  std::vector<std::string> dropped = WriteModel(model, path, annotations);
   for (std::string& item : dropped) {
     if (item.starts_with("the discount ")) item += " (pass --discount when reading it)";
   }
@@ -204,6 +205,7 @@ void AddGenerate(CLI::App& mdp) {
 
 struct ConvertFlags {
   std::string in, out;
+  std::optional<std::string> reward;
   std::optional<double> discount;
   int threads = 1;
   bool json = false;
@@ -213,9 +215,10 @@ void RunConvert(const ConvertFlags& flags) {
   if (flags.discount) CheckDiscount(*flags.discount, "--discount");
   CheckModelPath(flags.out);
   CheckWritable(flags.out);
-  const auto [loaded, seconds] = ReadModelShowingProgress(flags.in, flags.threads);
+  const auto [loaded, seconds] = ReadModelShowingProgress(flags.in, flags.threads, flags.reward);
   const Model model = flags.discount ? loaded.model.WithDiscount(flags.discount) : loaded.model;
-  const std::vector<std::string> dropped = WriteShowingProgress(model, flags.out);
+  const std::vector<std::string> dropped =
+      WriteShowingProgress(model, flags.out, loaded.annotations);
   if (flags.json) {
     const Json object = {{"in", flags.in},
                          {"out", flags.out},
@@ -251,12 +254,14 @@ void AddConvert(CLI::App& mdp) {
       ->add_option("--discount", flags->discount,
                    "Discount to store instead of IN's (default: that of IN, if it has one)")
       ->type_name("G in [0, 1)");
+  AddRewardFlag(*convert, &flags->reward);
   AddThreadsFlag(*convert, &flags->threads, "Threads for checking the model");
   convert->add_flag("--json", flags->json, "One JSON object");
   convert->footer(
       "Endings: .tra (PRISM's explicit files, rewards in .srew and .trew beside it), .drn, .csv,\n"
       ".mdp, .pomdp (Cassandra's text), .npz, .bin (stableaa's own). Probabilities, rewards and\n"
-      "structure are kept to the last bit.\n"
+      "structure are kept to the last bit; .tra, .drn and .bin also keep labels, initial states,\n"
+      "all reward structures (--reward puts one first) and action names.\n"
       "Example: stableaa mdp convert model.tra model.bin --discount 0.99\n");
   convert->callback([flags] { RunConvert(*flags); });
 }
@@ -265,6 +270,7 @@ void AddConvert(CLI::App& mdp) {
 
 struct InfoFlags {
   std::string file;
+  std::optional<std::string> reward;
   int threads = 1;
   bool json = false;
 };
@@ -288,37 +294,93 @@ PassTime TimePass(const Model& model, int threads) {
   return {seconds, seconds > 0 ? static_cast<double>(PassBytes(model)) / seconds : 0};
 }
 
+Json RewardStructuresJson(const ModelAnnotations& annotations) {
+  Json list = Json::array();
+  for (const RewardStructure& structure : annotations.rewards) {
+    const auto [least, most] = std::ranges::minmax(structure.rewards);
+    list.push_back({{"name", structure.name}, {"least", least}, {"most", most}});
+  }
+  return list;
+}
+
+Json LabelsJson(const ModelAnnotations& annotations) {
+  Json counts = Json::object();
+  for (const StateLabel& label : annotations.labels) counts[label.name] = label.states.size();
+  return counts;
+}
+
 void PrintInfoJson(const InfoFlags& flags, const ReadingResult& reading, const ModelStructure& s,
                    const PassTime& pass) {
-  const Json object = {{"file", flags.file},
-                       {"format", FormatName(flags.file)},
-                       {"discount", OrNull(reading.loaded.model.discount())},
-                       {"load_seconds", reading.seconds},
-                       {"not_read", reading.loaded.dropped},
-                       {"states", s.states},
-                       {"rows", s.rows},
-                       {"transitions", s.transitions},
-                       {"bytes", s.bytes},
-                       {"least_actions", s.least_actions},
-                       {"most_actions", s.most_actions},
-                       {"mean_actions", s.mean_actions},
-                       {"least_transitions", s.least_transitions},
-                       {"most_transitions", s.most_transitions},
-                       {"mean_transitions", s.mean_transitions},
-                       {"density", s.density},
-                       {"deterministic", s.deterministic},
-                       {"self_loop_share", s.self_loop_share},
-                       {"reachable", s.reachable},
-                       {"absorbing", s.absorbing},
-                       {"components", s.components},
-                       {"largest_component", s.largest_component},
-                       {"closed_components", s.closed_components},
-                       {"least_reward", s.least_reward},
-                       {"most_reward", s.most_reward},
-                       {"threads", flags.threads},
-                       {"sweep_seconds", pass.seconds},
-                       {"bytes_per_second", pass.bytes_per_second}};
+  const ModelAnnotations& annotations = reading.loaded.annotations;
+  const Json object = {
+      {"file", flags.file},
+      {"format", FormatName(flags.file)},
+      {"discount", OrNull(reading.loaded.model.discount())},
+      {"load_seconds", reading.seconds},
+      {"not_read", reading.loaded.dropped},
+      {"states", s.states},
+      {"rows", s.rows},
+      {"transitions", s.transitions},
+      {"bytes", s.bytes},
+      {"least_actions", s.least_actions},
+      {"most_actions", s.most_actions},
+      {"mean_actions", s.mean_actions},
+      {"least_transitions", s.least_transitions},
+      {"most_transitions", s.most_transitions},
+      {"mean_transitions", s.mean_transitions},
+      {"density", s.density},
+      {"deterministic", s.deterministic},
+      {"self_loop_share", s.self_loop_share},
+      {"reachable", s.reachable},
+      {"absorbing", s.absorbing},
+      {"components", s.components},
+      {"largest_component", s.largest_component},
+      {"closed_components", s.closed_components},
+      {"least_reward", s.least_reward},
+      {"most_reward", s.most_reward},
+      {"reward_structures", RewardStructuresJson(annotations)},
+      {"labels", LabelsJson(annotations)},
+      {"initial", annotations.initial.size()},
+      {"first_initial", annotations.initial.empty() ? Json() : Json(annotations.initial[0])},
+      {"action_names", annotations.actions.names.size()},
+      {"threads", flags.threads},
+      {"sweep_seconds", pass.seconds},
+      {"bytes_per_second", pass.bytes_per_second}};
   fmt::print("{}\n", JsonText(object));
+}
+
+void PrintAnnotations(const ModelAnnotations& annotations) {
+  if (const std::size_t count = annotations.initial.size(); count > 0) {
+    PrintPlain("initial      {} {}, {}{}\n", count, count == 1 ? "state" : "states",
+               annotations.initial[0], count == 1 ? "" : " the first");
+  }
+  constexpr std::size_t kMostShown = 30;
+  const std::vector<StateLabel>& labels = annotations.labels;
+  for (std::size_t i = 0; i < std::min(labels.size(), kMostShown); ++i) {
+    PrintPlain("{:<12} {}: {} {}\n", i == 0 ? "labels" : "", Shorten(labels[i].name),
+               labels[i].states.size(), labels[i].states.size() == 1 ? "state" : "states");
+  }
+  if (labels.size() > kMostShown) {
+    PrintPlain("{:<12} and {} more\n", "", labels.size() - kMostShown);
+  }
+  if (const std::size_t names = annotations.actions.names.size(); names > 0) {
+    const auto unnamed = std::ranges::count(annotations.actions.rows, 0U);
+    PrintPlain("action names {}, of {} rows\n", names,
+               annotations.actions.rows.size() - static_cast<std::size_t>(unnamed));
+  }
+}
+
+// The first structure is the model's.
+void PrintRewards(const ModelAnnotations& annotations, const ModelStructure& s) {
+  if (annotations.rewards.empty()) {
+    PrintPlain("rewards      {:.6g} to {:.6g}\n", s.least_reward, s.most_reward);
+  }
+  for (std::size_t i = 0; i < annotations.rewards.size(); ++i) {
+    const RewardStructure& structure = annotations.rewards[i];
+    const auto [least, most] = std::ranges::minmax(structure.rewards);
+    PrintPlain("{:<12} {:.6g} to {:.6g} in {}\n", i == 0 ? "rewards" : "", least, most,
+               Shorten(structure.name));
+  }
 }
 
 void PrintInfo(const InfoFlags& flags, const ReadingResult& reading, const ModelStructure& s,
@@ -336,7 +398,8 @@ void PrintInfo(const InfoFlags& flags, const ReadingResult& reading, const Model
              s.deterministic ? "deterministic" : "random", 100 * s.self_loop_share);
   PrintPlain("components   {} strongly connected, the largest with {} states; {} closed\n",
              s.components, s.largest_component, s.closed_components);
-  PrintPlain("rewards      {:.6g} to {:.6g}\n", s.least_reward, s.most_reward);
+  PrintAnnotations(reading.loaded.annotations);
+  PrintRewards(reading.loaded.annotations, s);
   PrintPlain("discount     {}\n",
              discount ? fmt::format("{}", *discount) : "none in the file: solve needs --discount");
   PrintPlain("memory       {}\n", Bytes(s.bytes));
@@ -348,7 +411,7 @@ void PrintInfo(const InfoFlags& flags, const ReadingResult& reading, const Model
 }
 
 void RunInfo(const InfoFlags& flags) {
-  const ReadingResult reading = ReadModelShowingProgress(flags.file, flags.threads);
+  const ReadingResult reading = ReadModelShowingProgress(flags.file, flags.threads, flags.reward);
   ModelStructure structure;
   PassTime pass;
   {
@@ -365,8 +428,9 @@ void RunInfo(const InfoFlags& flags) {
 void AddInfo(CLI::App& mdp) {
   auto flags = std::make_shared<InfoFlags>();
   CLI::App* info =
-      mdp.add_subcommand("info", "Size, graph, rewards, memory and the time of a sweep of a model");
+      mdp.add_subcommand("info", "Size, graph, labels, rewards and the time of a sweep of a model");
   info->add_option("FILE", flags->file, "Model file")->required()->type_name("FILE");
+  AddRewardFlag(*info, &flags->reward);
   AddThreadsFlag(*info, &flags->threads, "Threads for checking the model and for the sweep");
   info->add_flag("--json", flags->json, "One JSON object");
   info->footer("Example: stableaa mdp info grid.drn\n");

@@ -167,6 +167,41 @@ TEST_F(CommandMdp, ConvertTellsWhatWasDropped) {
   EXPECT_NE(whole.find("nothing was dropped"), std::string::npos) << whole;
 }
 
+constexpr const char* kAnnotated =
+    "@type: MDP\n@reward_models\nsteps coins\n@nr_states\n3\n@model\n"
+    "state 0 safe\n\taction go [1, 0]\n\t\t1 : 1\n\taction __NOLABEL__ [1, 2.5]\n\t\t0 : 1\n"
+    "state 1 init safe\n\taction go [1, 0]\n\t\t2 : 1\n"
+    "state 2 \"the end\"\n\taction stay [0, -1]\n\t\t2 : 1\n";
+
+TEST_F(CommandMdp, ConvertKeepsAnnotationsWhereTheFormatHoldsThem) {
+  std::ofstream(directory_ / "0.drn") << kAnnotated;
+  for (const auto& [in, out] :
+       {std::pair("0.drn", "1.tra"), {"1.tra", "2.bin"}, {"2.bin", "3.drn"}}) {
+    const Json object = Object({"convert", Path(in), Path(out)});
+    EXPECT_TRUE(object["not_read"].empty()) << object;
+    EXPECT_TRUE(object["not_written"].empty()) << object;
+  }
+  Object({"convert", Path("0.drn"), Path("4.drn")});
+  EXPECT_EQ(Content("3.drn"), Content("4.drn"));
+  const Json lossy = Object({"convert", Path("3.drn"), Path("5.csv")});
+  EXPECT_EQ(lossy["not_written"],
+            Json::parse(R"(["reward structure 'coins'", "2 labels", "the initial states", )"
+                        R"("action names"])"));
+}
+
+TEST_F(CommandMdp, ConvertPutsAnotherRewardStructureFirst) {
+  std::ofstream(directory_ / "0.drn") << kAnnotated;
+  Object({"convert", Path("0.drn"), Path("1.drn"), "--reward", "coins"});
+  EXPECT_NE(Content("1.drn").find("@reward_models\ncoins steps\n"), std::string::npos);
+  EXPECT_NE(Content("1.drn").find("action go [0, 1]"), std::string::npos);
+  Object({"convert", Path("0.drn"), Path("2.csv"), "--reward", "coins"});
+  EXPECT_NE(Content("2.csv").find("0,1,0,1,2.5"), std::string::npos);
+  EXPECT_EQ(ExpectError(
+                Stableaa({"mdp", "convert", Path("2.csv"), Path("3.drn"), "--reward", "coins"}), 2),
+            "--reward: the rewards of this file have no names to choose from");
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "3.drn"));
+}
+
 TEST_F(CommandMdp, ConvertStoresADiscount) {
   Object({"generate", "chain", "--states", "5", "-o", Path("a.drn")});
   EXPECT_TRUE(Object({"info", Path("a.drn")})["discount"].is_null());
@@ -217,6 +252,55 @@ TEST_F(CommandMdp, InfoKnowsSizesGraphRewardsAndSpeed) {
                                  "rewards      -2 to 7", "--discount", "memory", "sweep"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
+}
+
+TEST_F(CommandMdp, InfoKnowsLabelsInitialStatesRewardStructuresAndNames) {
+  std::ofstream(directory_ / "m.drn") << kAnnotated;
+  const Json info = Object({"info", Path("m.drn")});
+  EXPECT_EQ(info["labels"], Json::parse(R"({"safe": 2, "the end": 1})"));
+  EXPECT_EQ(info["initial"], 1);
+  EXPECT_EQ(info["first_initial"], 1);
+  EXPECT_EQ(info["reward_structures"], Json::parse(R"([{"name": "steps", "least": 0, "most": 1},
+                            {"name": "coins", "least": -1, "most": 2.5}])"));
+  EXPECT_EQ(info["action_names"], 2);
+  EXPECT_EQ(info["most_reward"], 1);
+  EXPECT_TRUE(info["not_read"].empty());
+  const std::string text = ExpectOutput(Stableaa({"mdp", "info", Path("m.drn")}));
+  for (const std::string part :
+       {"initial      1 state, 1\n", "labels       safe: 2 states\n", "the end: 1 state\n",
+        "action names 2, of 3 rows\n", "rewards      0 to 1 in steps\n", "-1 to 2.5 in coins\n"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+
+  const Json coins = Object({"info", Path("m.drn"), "--reward", "coins"});
+  EXPECT_EQ(coins["most_reward"], 2.5);
+  EXPECT_EQ(coins["reward_structures"][0]["name"], "coins");
+  EXPECT_NE(ExpectError(Stableaa({"mdp", "info", Path("m.drn"), "--reward", "step"}), 2)
+                .find("did you mean 'steps'?"),
+            std::string::npos);
+}
+
+TEST_F(CommandMdp, InfoOfAPlainModelHasNoAnnotations) {
+  std::ofstream(directory_ / "m.csv") << "s,a,next,p,r\n0,0,0,1,1\n";
+  const Json info = Object({"info", Path("m.csv")});
+  EXPECT_EQ(info["labels"], Json::object());
+  EXPECT_EQ(info["initial"], 0);
+  EXPECT_TRUE(info["first_initial"].is_null());
+  EXPECT_EQ(info["reward_structures"], Json::array());
+  EXPECT_EQ(info["action_names"], 0);
+}
+
+// Names from files cannot control the terminal or break the JSON.
+TEST_F(CommandMdp, InfoShowsOddNamesPlainly) {
+  std::ofstream(directory_ / "m.drn")
+      << "@type: MDP\n@reward_models\n\x1b[31m \xff\n@nr_states\n1\n@model\n"
+         "state 0 \x1b]0;x\x07 \xff\xfe \"a\x9b\"\n\taction \x7f\x01 [1, 2]\n\t\t0 : 1\n";
+  EXPECT_EQ(Object({"info", Path("m.drn")})["labels"].size(), 3U);
+  const std::string text = ExpectOutput(Stableaa({"mdp", "info", Path("m.drn")}));
+  for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c < '\x7f')) << text;
+  const std::string error =
+      ExpectError(Stableaa({"mdp", "info", Path("m.drn"), "--reward", "[31m"}), 2);
+  EXPECT_EQ(error.find('\x1b'), std::string::npos);
 }
 
 TEST_F(CommandMdp, InfoRefusesWhatIsNoModel) {

@@ -12,7 +12,15 @@
 
 namespace stableaa {
 
-ReadingResult ReadModelShowingProgress(const std::string& path, int threads) {
+void AddRewardFlag(CLI::App& command, std::optional<std::string>* reward) {
+  command
+      .add_option("--reward", *reward,
+                  "Reward structure to use, of a file with several (default: the first)")
+      ->type_name("NAME");
+}
+
+ReadingResult ReadModelShowingProgress(const std::string& path, int threads,
+                                       const std::optional<std::string>& reward) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
   const std::string size =
@@ -21,6 +29,7 @@ ReadingResult ReadModelShowingProgress(const std::string& path, int threads) {
       {.label = fmt::format("reading {}{}", Shorten(path), size), .unit = "", .by_itself = true});
   const Stopwatch watch;
   LoadedModel loaded = ReadModel(path, threads);
+  if (reward) UseRewardStructure(loaded, *reward, "--reward");
   return {std::move(loaded), watch.Seconds()};
 }
 

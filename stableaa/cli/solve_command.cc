@@ -49,6 +49,7 @@ using Json = nlohmann::ordered_json;
 
 struct SolveFlags {
   std::string model;
+  std::optional<std::string> reward;
   // By the names in DescribeSolveOptions().
   std::map<std::string, std::optional<double>> numbers;
   std::map<std::string, std::optional<std::string>> choices;
@@ -311,6 +312,8 @@ void PrintJson(const Request& request, const ReadingResult& reading, const Resul
   object["states"] = model.states();
   object["rows"] = model.rows();
   object["transitions"] = model.transitions();
+  const std::vector<RewardStructure>& structures = reading.loaded.annotations.rewards;
+  object["reward"] = structures.empty() ? Json() : Json(structures.front().name);
   object["discount"] = s.discount;
   object["tolerance"] = request.options.tolerance;
   object["stopped"] = StoppedBy(s.end);
@@ -403,6 +406,15 @@ void CheckCosts(const SolveFlags& flags, const Request& request, const LoadedMod
   }
 }
 
+// Says which reward structure was taken if nobody chose.
+void NoteReward(const SolveFlags& flags, const ModelAnnotations& annotations) {
+  const std::vector<RewardStructure>& structures = annotations.rewards;
+  if (flags.reward || structures.size() < 2) return;
+  LogInfo(fmt::format("{}: uses reward structure '{}' of {} ({}); --reward picks another",
+                      Shorten(flags.model, 200), Shorten(structures.front().name),
+                      structures.size(), RewardNames(annotations)));
+}
+
 double DiscountOf(const SolveFlags& flags, const Request& request, const Model& model) {
   const std::optional<double> discount = DiscountFor(model, request.options);
   if (!discount) {
@@ -448,7 +460,8 @@ void RunSolve(const SolveFlags& flags) {
   const Request request = ParseRequest(flags);
   CheckOutputPaths(flags);
   const FormerRuns former = ReadFormerRuns(flags);
-  const ReadingResult reading = ReadModelShowingProgress(flags.model, flags.threads);
+  const ReadingResult reading = ReadModelShowingProgress(flags.model, flags.threads, flags.reward);
+  NoteReward(flags, reading.loaded.annotations);
   CheckCosts(flags, request, reading.loaded);
   const Model& model = reading.loaded.model;
   const double discount = DiscountOf(flags, request, model);
@@ -546,6 +559,7 @@ void AddSolveCommand(CLI::App& program) {
   solve->add_option("MODEL", flags->model, "Model file: .tra .drn .csv .mdp .pomdp .npz .bin")
       ->required()
       ->type_name("FILE");
+  AddRewardFlag(*solve, &flags->reward);
   for (const SolveOption& option : DescribeSolveOptions()) {
     AddOptionFlag(*solve, option, *flags);
     if (option.name == "anderson") AddAcceleratorFlags(*solve, *flags);

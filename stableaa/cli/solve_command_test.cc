@@ -138,6 +138,40 @@ TEST_F(CommandSolve, PrintsTheFieldsThatScriptsRelyOnInTheirOrder) {
   EXPECT_GE(object["seconds"], 0);
 }
 
+// Stay in state 0 for 1 step or 2 coins; with γ = .5, V = 2 steps or 4 coins.
+constexpr const char* kTwoRewards =
+    "@type: MDP\n@reward_models\nsteps coins\n@nr_states\n1\n@model\nstate 0 init\n"
+    "\taction a [1, 0]\n\t\t0 : 1\n\taction b [0, 2]\n\t\t0 : 1\n";
+
+TEST_F(CommandSolve, ARewardStructureIsChosenByName) {
+  const std::string model = File("m.drn", kTwoRewards);
+  for (const auto& [name, value] : {std::pair("steps", "2"), {"coins", "4"}}) {
+    const Json object = Solve(
+        {model, "--discount", ".5", "--method", "pi", "--reward", name, "--values", Path("v.csv")});
+    EXPECT_EQ(object["reward"], name);
+    EXPECT_EQ(Content("v.csv"), std::string("state,value\n0,") + value + "\n");
+  }
+  EXPECT_TRUE(Solve({Small(), "--discount", ".5"})["reward"].is_null());
+}
+
+TEST_F(CommandSolve, TheFirstOfSeveralRewardStructuresIsUsedAndNamed) {
+  const std::string model = File("m.drn", kTwoRewards);
+  const Outcome outcome = Stableaa({"solve", model, "--discount", ".5", "--json"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err, "stableaa: " + model +
+                             ": uses reward structure 'steps' of 2 (steps, coins); --reward picks "
+                             "another\n");
+  EXPECT_EQ(Json::parse(outcome.out)["reward"], "steps");
+}
+
+TEST_F(CommandSolve, AnUnknownRewardStructureIsAnErrorWithTheNames) {
+  const std::string model = File("m.drn", kTwoRewards);
+  EXPECT_EQ(ExpectError(Stableaa({"solve", model, "--discount", ".5", "--reward", "coin"}), 2),
+            "--reward: expected one of steps, coins, found 'coin'; did you mean 'coins'?");
+  EXPECT_EQ(ExpectError(Stableaa({"solve", Small(), "--discount", ".5", "--reward", "coin"}), 2),
+            "--reward: the rewards of this file have no names to choose from");
+}
+
 TEST_F(CommandSolve, EveryMethodComesToTheSameValuesWithinItsBounds) {
   const std::string model = Generated("grid", {"--width", "12", "--height", "9", "--seed", "3"});
   Solve({model, "--discount", "0.99", "--method", "pi", "--tolerance", "1e-10", "--values",

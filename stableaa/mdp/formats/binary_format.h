@@ -5,7 +5,7 @@
 //
 //   offset  bytes
 //        0      8  89 53 41 41 4D 44 50 0A ("\x89SAAMDP\n": no text begins so)
-//        8      4  version, u32: 1
+//        8      4  version, u32: 1, or 2 for a file with annotations
 //       12      4  w, bytes of a next state, u32: 4 or 8
 //       16      8  S, number of states, u64
 //       24      8  R, number of rows (state-action pairs), u64
@@ -19,14 +19,29 @@
 //                  probabilities of transitions, f64[T]       Model::probabilities
 //                  next states of transitions, u32[T] or u64[T]
 //
-// Each array begins at a multiple of 64 bytes; zeros fill the gaps, including the one at the end,
-// so the length of the file follows from S, R, T and w. Equal models give equal files. A different
-// layout gets the next version; version 1 stays readable.
+// Version 2 goes on with what the file says beside the model (model/annotations.h): 64 bytes with
+// eight numbers, u64, and then more arrays:
 //
-// Reading maps the file and checks the header, the length, the checksum and that the arrays are
-// canonical (model.h). Damage is a BadInput that says which part is affected: any single changed
-// word, truncation or extension is detected. The file must not be written to while the model is in
-// use (base/mapped_file.h); WriteBinaryModel replaces it, which is safe.
+//                  L labels, M states in all of them, I initial states,
+//                  W reward structures, N action names, C bytes of all names, 0, 0
+//                  ends of names, u64[L+W+N]: labels, then reward structures, then actions
+//                  names, u8[C], one after another
+//                  ends of the labels' states, u64[L]
+//                  states of the labels, u64[M], one after another
+//                  initial states, u64[I]
+//                  rewards of rows, f64[R], for each structure but the first, which is above
+//                  action names of rows, u32[R] if N > 0: 0 for none, else 1, 2, ..., N
+//
+// Each array begins at a multiple of 64 bytes; zeros fill the gaps, including the one at the end,
+// so the length of the file follows from the numbers. Equal models give equal files: a model
+// without annotations always has version 1. A different layout gets the next version; older ones
+// stay readable.
+//
+// Reading maps the file and checks the header, the length, the checksum, that the arrays are
+// canonical (model.h) and the annotations sound. Damage is a BadInput that says which part is
+// affected: any single changed word, truncation or extension is detected. The file must not be
+// written to while the model is in use (base/mapped_file.h); WriteBinaryModel replaces it, which is
+// safe.
 #ifndef STABLEAA_MDP_FORMATS_BINARY_FORMAT_H_
 #define STABLEAA_MDP_FORMATS_BINARY_FORMAT_H_
 
@@ -47,13 +62,14 @@ bool HasBinaryModelMagic(std::span<const std::byte> bytes);
 
 LoadedModel ReadBinaryModel(const std::filesystem::path& path, int threads);
 
-// The model uses `bytes` in place. REQUIRES: they start at a multiple of 8 and live as long as
-// `owner`. Messages call them `name`.
+// Model and annotations use `bytes` in place. REQUIRES: they start at a multiple of 8 and live as
+// long as `owner`. Messages call them `name`.
 LoadedModel ParseBinaryModel(std::span<const std::byte> bytes, const std::string& name,
-                             std::shared_ptr<const void> owner, int threads);
+                             const std::shared_ptr<const void>& owner, int threads);
 
-// The format holds everything in a model, so this returns an empty list.
-std::vector<std::string> WriteBinaryModel(const Model& model, const std::filesystem::path& path);
+// The format holds everything, so this returns an empty list.
+std::vector<std::string> WriteBinaryModel(const Model& model, const std::filesystem::path& path,
+                                          const ModelAnnotations& annotations = {});
 
 }  // namespace stableaa
 

@@ -68,10 +68,22 @@ Model SmallModel() {
   return builder.Finish(0.5);
 }
 
+// Of SmallModel.
+ModelAnnotations SmallAnnotations() {
+  ModelAnnotations annotations;
+  annotations.labels = {{"a", SharedArray<std::uint64_t>({0, 1})},
+                        {"bc", SharedArray<std::uint64_t>({1})}};
+  annotations.initial = SharedArray<std::uint64_t>({1});
+  annotations.rewards = {{"r", SharedArray<double>({-1, 2.5, 0})},
+                         {"s", SharedArray<double>({7, -0.0, 9})}};
+  annotations.actions = {{"go", "x"}, SharedArray<std::uint32_t>({1, 2, 0})};
+  return annotations;
+}
+
 class BinaryFormatTest : public testing::Test {
  protected:
-  std::string BytesOf(const Model& model) const {
-    EXPECT_TRUE(WriteBinaryModel(model, directory_ / "m.bin").empty());
+  std::string BytesOf(const Model& model, const ModelAnnotations& annotations = {}) const {
+    EXPECT_TRUE(WriteBinaryModel(model, directory_ / "m.bin", annotations).empty());
     return ReadText(directory_ / "m.bin");
   }
 
@@ -122,6 +134,102 @@ TEST_F(BinaryFormatTest, EveryPartLiesWhereTheManualSays) {
   EXPECT_EQ(Image(BytesOf(SmallModel().WithDiscount(std::nullopt))).Get<double>(40), -1);
 }
 
+TEST_F(BinaryFormatTest, EveryPartOfTheAnnotationsLiesWhereTheManualSays) {
+  const std::string plain = BytesOf(SmallModel());
+  const std::string bytes = BytesOf(SmallModel(), SmallAnnotations());
+  const Image image(bytes);
+  EXPECT_EQ(image.Get<std::uint32_t>(8), 2u);
+  EXPECT_EQ(bytes.substr(64, 320), plain.substr(64));
+  const auto expect = [&]<typename T>(std::size_t offset, const std::vector<T>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      EXPECT_EQ(image.Get<T>(offset + i * sizeof(T)), values[i]) << offset << " " << i;
+    }
+    for (std::size_t at = offset + values.size() * sizeof(T); at % 64 != 0; ++at) {
+      EXPECT_EQ(bytes[at], '\0') << at;
+    }
+  };
+  expect(384, std::vector<std::uint64_t>{2, 3, 1, 2, 2, 8, 0, 0});
+  expect(448, std::vector<std::uint64_t>{1, 3, 4, 5, 7, 8});
+  EXPECT_EQ(bytes.substr(512, 64), "abcrsgox" + std::string(56, '\0'));
+  expect(576, std::vector<std::uint64_t>{2, 3});
+  expect(640, std::vector<std::uint64_t>{0, 1, 1});
+  expect(704, std::vector<std::uint64_t>{1});
+  expect(768, std::vector<double>{7, -0.0, 9});
+  expect(832, std::vector<std::uint32_t>{1, 2, 0});
+  EXPECT_EQ(bytes.size(), 896u);
+  EXPECT_EQ(image.Error(), "");
+}
+
+// So that files from before annotations and their readers are still understood.
+TEST_F(BinaryFormatTest, AModelWithoutAnnotationsHasTheFirstVersion) {
+  EXPECT_EQ(Image(BytesOf(SmallModel())).Get<std::uint32_t>(8), 1u);
+}
+
+TEST_F(BinaryFormatTest, AnnotationsUseTheFileInPlace) {
+  const Image image(BytesOf(SmallModel(), SmallAnnotations()));
+  const LoadedModel loaded = ParseBinaryModel(image.bytes(), "m.bin", nullptr, 1);
+  EXPECT_TRUE(loaded.annotations == SmallAnnotations());
+  const auto offset = [&](const auto& array) {
+    return reinterpret_cast<const std::byte*>(array.span().data()) - image.bytes().data();
+  };
+  EXPECT_EQ(offset(loaded.annotations.labels[0].states), 640);
+  EXPECT_EQ(offset(loaded.annotations.labels[1].states), 656);
+  EXPECT_EQ(offset(loaded.annotations.rewards[0].rewards), 192);
+  EXPECT_EQ(offset(loaded.annotations.rewards[1].rewards), 768);
+  EXPECT_EQ(offset(loaded.annotations.actions.rows), 832);
+}
+
+TEST_F(BinaryFormatTest, AnnotationsOutliveTheFile) {
+  WriteBinaryModel(SmallModel(), directory_ / "m.bin", SmallAnnotations());
+  ModelAnnotations annotations = ReadBinaryModel(directory_ / "m.bin", 1).annotations;
+  std::filesystem::remove(directory_ / "m.bin");
+  EXPECT_TRUE(annotations == SmallAnnotations());
+}
+
+// Matching checksums do not make invalid annotations sound.
+TEST_F(BinaryFormatTest, HostileAnnotationsAreRefused) {
+  const std::string bytes = BytesOf(SmallModel(), SmallAnnotations());
+  const auto with = [&]<typename T>(std::size_t at, T value) {
+    Image image(bytes);
+    image.Put<T>(at, value);
+    image.Seal();
+    return image.Error();
+  };
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  for (std::size_t at = 384; at < 384 + 64; at += 8) {
+    for (const std::uint64_t claim : {std::uint64_t{100}, std::uint64_t{1} << 49, kMost / 8 + 1,
+                                      kMost / 4 + 1, kMost / 2 + 1, kMost - 1, kMost}) {
+      EXPECT_NE(with(at, claim), "") << at << " " << claim;
+    }
+  }
+  EXPECT_EQ(with(432, std::uint64_t{1}),
+            "m.bin: annotations: expected two zeros after the numbers");
+  EXPECT_EQ(with(448, std::uint64_t{9}),
+            "m.bin: annotations: expected ascending ends up to 8, found 9 after 0");
+  EXPECT_EQ(with(456, std::uint64_t{0}),
+            "m.bin: annotations: expected ascending ends up to 8, found 0 after 1");
+  EXPECT_EQ(with(488, std::uint64_t{7}),
+            "m.bin: annotations: expected ends up to 8, the last is 7");
+  EXPECT_EQ(with(448, std::uint64_t{0}), "m.bin: annotations: found an empty text as label");
+  EXPECT_EQ(with(512, 'b'), "");  // "b" and "bc" are different
+  EXPECT_EQ(with(512, 'c'),
+            "m.bin: annotations: expected labels sorted by name, without repetition");
+  EXPECT_EQ(with(515, 's'), "m.bin: annotations: the reward structure 's' is there twice");
+  EXPECT_EQ(with(584, std::uint64_t{4}),
+            "m.bin: annotations: expected ascending ends up to 3, found 4 after 2");
+  EXPECT_EQ(with(648, std::uint64_t{2}),
+            "m.bin: annotations: label 'a': expected states below 2, found 2");
+  EXPECT_EQ(with(640, std::uint64_t{1}),
+            "m.bin: annotations: label 'a': expected ascending states");
+  EXPECT_EQ(with(704, kMost),
+            "m.bin: annotations: initial states: expected states below 2, found "
+            "18446744073709551615");
+  EXPECT_EQ(with(768, std::numeric_limits<double>::quiet_NaN()),
+            "m.bin: annotations: reward structure 's': expected 3 finite rewards");
+  EXPECT_EQ(with(832, std::uint32_t{3}),
+            "m.bin: annotations: action names: expected numbers up to 2, found 3");
+}
+
 TEST_F(BinaryFormatTest, EqualModelsGiveEqualBytes) {
   EXPECT_EQ(BytesOf(SmallModel()), BytesOf(SmallModel()));
 }
@@ -143,7 +251,7 @@ TEST_F(BinaryFormatTest, TheModelUsesTheFileInPlaceAndOutlivesIt) {
 }
 
 TEST_F(BinaryFormatTest, EveryFlippedBitIsFound) {
-  const std::string bytes = BytesOf(SmallModel());
+  const std::string bytes = BytesOf(SmallModel(), SmallAnnotations());
   for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     std::string damaged = bytes;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
@@ -160,6 +268,23 @@ TEST_F(BinaryFormatTest, EveryTruncationAndEveryExtensionIsFound) {
     EXPECT_EQ(
         Image(bytes + std::string(more, '\0')).Error(),
         "m.bin: it has " + std::to_string(more) + " bytes too many: expected 384 by its header");
+  }
+}
+
+TEST_F(BinaryFormatTest, EveryTruncationAndEveryExtensionOfAnnotationsIsFound) {
+  const std::string bytes = BytesOf(SmallModel(), SmallAnnotations());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_NE(Image(bytes.substr(0, size)).Error(), "") << size;
+    if (size % 64 != 0 || size < 128) continue;
+    Image sealed(bytes.substr(0, size));
+    sealed.Seal();
+    EXPECT_NE(sealed.Error(), "") << size;
+  }
+  for (const std::size_t more : {64, 4096}) {
+    Image longer(bytes + std::string(more, '\0'));
+    longer.Seal();
+    EXPECT_EQ(longer.Error(), "m.bin: it has " + std::to_string(more) +
+                                  " bytes too many: expected 896 by its header");
   }
 }
 
@@ -185,9 +310,9 @@ TEST_F(BinaryFormatTest, TheMessageNamesThePart) {
   content.Put<double>(192, 7);
   EXPECT_EQ(content.Error(), "m.bin: arrays: damaged, their checksum does not fit");
   Image newer(bytes);
-  newer.Put<std::uint32_t>(8, 2);
+  newer.Put<std::uint32_t>(8, 3);
   newer.Seal();
-  EXPECT_EQ(newer.Error(), "m.bin: header: its version is 2; this program reads version 1");
+  EXPECT_EQ(newer.Error(), "m.bin: header: its version is 3; this program reads versions 1 to 2");
 }
 
 TEST_F(BinaryFormatTest, HostileHeadersAreRefusedWithoutReservingMemory) {

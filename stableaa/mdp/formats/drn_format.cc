@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,8 @@
 
 #include "stableaa/base/files/mapped_file.h"
 #include "stableaa/base/text/plain_text.h"
+#include "stableaa/core/error.h"
+#include "stableaa/mdp/formats/annotations_builder.h"
 #include "stableaa/mdp/formats/text_scanner.h"
 #include "stableaa/mdp/formats/text_writer.h"
 #include "stableaa/mdp/model/model_builder.h"
@@ -21,7 +24,6 @@ namespace stableaa {
 namespace {
 
 constexpr std::string_view kDrnComment = "//";
-constexpr std::string_view kInitial = "init";
 constexpr std::string_view kUnnamedAction = "__NOLABEL__";
 
 struct DrnHeader {
@@ -32,11 +34,15 @@ struct DrnHeader {
   std::optional<std::uint64_t> choices;
 };
 
-std::vector<std::string> Words(std::string_view line) {
-  std::vector<std::string> words;
-  TextScanner in(line, "");
-  while (!in.AtLineEnd()) words.emplace_back(in.Word());
-  return words;
+// Skips blanks; true before a comment, a line end or at the end of the text.
+bool AtDrnLineEnd(TextScanner& in) {
+  return in.AtLineEnd() || (in.Peek() == '/' && in.Rest().starts_with(kDrnComment));
+}
+
+// Expects nothing but a comment in the rest of the line.
+void ExpectDrnLineEnd(TextScanner& in) {
+  if (!AtDrnLineEnd(in)) throw in.Wrong("the end of the line");
+  in.SkipLine();
 }
 
 // A probability or reward, which may be a placeholder.
@@ -57,7 +63,14 @@ double ReadValue(TextScanner& in, const DrnHeader& header, const char* what) {
 
 double ReadProbability(TextScanner& in, const DrnHeader& header) {
   in.SkipBlanks();
-  return in.Peek() == '$' ? ReadValue(in, header, "a probability") : in.Probability();
+  const char first = in.Peek();
+  if (first == '[' || first == '(') throw in.Wrong("a probability, no interval and no expression");
+  return first == '$' ? ReadValue(in, header, "a probability") : in.Probability();
+}
+
+Error TooManyRewards(const TextScanner& in, std::size_t offset) {
+  return in.FaultAt(offset,
+                    fmt::format("expected at most {} reward models", kMostRewardStructures));
 }
 
 class HeaderParser {
@@ -74,7 +87,7 @@ class HeaderParser {
         throw in_.FaultAt(start, fmt::format("{} is given twice", Shorten(section)));
       }
       if (section == "@model") {
-        in_.ExpectLineEnd();
+        ExpectDrnLineEnd(in_);
         CheckComplete(start);
         return std::move(header_);
       }
@@ -89,9 +102,11 @@ class HeaderParser {
     if (section == "@value_type:") return ReadValueType();
     if (section == "@placeholders") return ReadPlaceholders();
     if (section == "@parameters") {
-      if (!SectionLine().empty()) throw Fault("parametric models are not supported");
+      BeginSection();
+      if (!AtDrnLineEnd(in_)) throw in_.Fault("parametric models are not supported");
+      in_.SkipLine();
     } else if (section == "@reward_models") {
-      header_.reward_models = Words(SectionLine());
+      ReadRewardModels();
     } else if (section == "@nr_states") {
       header_.states = SectionNumber("the number of states");
     } else if (section == "@nr_choices") {
@@ -105,23 +120,33 @@ class HeaderParser {
 
   void ReadType() {
     in_.Word();
-    const std::string_view type = RestOfLine();
+    const std::size_t start = in_.offset();
+    const std::string_view type = RestWithoutComment();
     header_.chain = type == "DTMC";
     if (header_.chain || type == "MDP") return;
-    throw Fault(fmt::format("expected a model of type MDP or DTMC, found '{}'", Shorten(type)));
+    throw in_.FaultAt(
+        start, fmt::format("expected a model of type MDP or DTMC, found '{}'", Shorten(type)));
   }
 
   void ReadValueType() {
     in_.Word();
-    const std::string_view type = RestOfLine();
+    const std::size_t start = in_.offset();
+    const std::string_view type = RestWithoutComment();
     if (type == "double" || type == "rational") return;
-    throw Fault(
-        fmt::format("expected values of type double or rational, found '{}'", Shorten(type)));
+    throw in_.FaultAt(start, fmt::format("expected values of type double or rational, found '{}'",
+                                         Shorten(type)));
+  }
+
+  // The rest of the line, trimmed.
+  std::string_view RestWithoutComment() {
+    std::string_view rest = in_.RestOfLine();
+    rest = rest.substr(0, rest.find(kDrnComment));
+    while (rest.ends_with(' ') || rest.ends_with('\t')) rest.remove_suffix(1);
+    return rest;
   }
 
   void ReadPlaceholders() {
-    in_.Word();
-    in_.ExpectLineEnd();
+    BeginSection();
     while (in_.SkipToContent(kDrnComment) && in_.Peek() == '$') {
       const std::size_t start = in_.offset();
       std::string_view name = in_.Word().substr(1);
@@ -129,32 +154,38 @@ class HeaderParser {
       in_.MoveTo(start + 1 + name.size());
       in_.Expect(':');
       const double value = ReadValue(in_, header_, "a number");
-      in_.ExpectLineEnd();
+      ExpectDrnLineEnd(in_);
       if (!header_.placeholders.emplace(name, value).second) {
         throw in_.FaultAt(start, fmt::format("${} is defined twice", Shorten(name)));
       }
     }
   }
 
-  // The rest of this line, which Fault refers to.
-  std::string_view RestOfLine() {
-    line_ = in_.offset();
-    return in_.RestOfLine();
+  void ReadRewardModels() {
+    BeginSection();
+    while (!AtDrnLineEnd(in_)) {
+      const std::size_t start = in_.offset();
+      std::string name(in_.Word());
+      if (std::ranges::find(header_.reward_models, name) != header_.reward_models.end()) {
+        throw in_.FaultAt(start, fmt::format("reward model '{}' is named twice", Shorten(name)));
+      }
+      if (header_.reward_models.size() == kMostRewardStructures) throw TooManyRewards(in_, start);
+      header_.reward_models.push_back(std::move(name));
+    }
+    in_.SkipLine();
   }
-  // The next line, which Fault refers to.
-  std::string_view SectionLine() {
+
+  // Goes to the line after the section's name.
+  void BeginSection() {
     in_.Word();
-    in_.ExpectLineEnd();
-    return RestOfLine();
+    ExpectDrnLineEnd(in_);
   }
   std::uint64_t SectionNumber(const char* what) {
-    in_.Word();
-    in_.ExpectLineEnd();
+    BeginSection();
     const std::uint64_t number = in_.Unsigned(what);
-    in_.ExpectLineEnd();
+    ExpectDrnLineEnd(in_);
     return number;
   }
-  Error Fault(std::string_view sentence) const { return in_.FaultAt(line_, sentence); }
 
   void CheckComplete(std::size_t model) const {
     for (const char* needed : {"@type:", "@nr_states"}) {
@@ -167,7 +198,6 @@ class HeaderParser {
   TextScanner& in_;
   DrnHeader header_;
   std::set<std::string, std::less<>> seen_;
-  std::size_t line_ = 0;
 };
 
 class DrnParser {
@@ -181,7 +211,12 @@ class DrnParser {
     EndRow();
     CheckCounts();
     if (builder_.states() == 0) row_offset_ = in_.offset();
-    return {builder_.Finish(std::nullopt), Dropped()};
+    LoadedModel loaded = {builder_.Finish(std::nullopt), {}};
+    if (!rewards_seen_) loaded.dropped.emplace_back("no rewards: the file has none");
+    labels_.Finish(loaded.annotations);
+    loaded.annotations.rewards = rewards_.Finish(loaded.model, RewardModelNames());
+    loaded.annotations.actions = action_names_.Finish();
+    return loaded;
   }
 
  private:
@@ -209,12 +244,10 @@ class DrnParser {
           line, fmt::format("@nr_states is {}, found a state {}", header_.states, expected));
     }
     actions_ = 0;
-    in_.SkipBlanks();
-    if (in_.Peek() == '{') throw in_.Wrong("no observation in an MDP");
-    state_reward_ = ReadRewards();
-    in_.SkipBlanks();
-    if (in_.Peek() == '!') throw in_.Wrong("no exit rate in an MDP");
-    while (!AtLineEnd()) ReadLabel(expected);
+    if (NumberAfter('{')) throw in_.Wrong("no observation in an MDP");
+    if (NumberAfter('!')) throw in_.Wrong("no exit rate in an MDP");
+    ReadRewards(state_rewards_);
+    while (!AtDrnLineEnd(in_)) ReadLabel(expected);
     in_.SkipLine();
   }
 
@@ -225,16 +258,11 @@ class DrnParser {
       throw in_.FaultAt(line, "a DTMC has one action for each state");
     }
     row_offset_ = line;
-    const std::string_view name = in_.Word();
-    if (name.empty()) throw in_.Wrong("the name of the action");
-    if (!action_names_) action_names_ = name != kUnnamedAction && name != fmt::to_string(actions_);
+    const std::string_view name = ReadActionName();
+    action_names_.AddRow(IsOwnNumber(name) || name == kUnnamedAction ? std::string_view() : name);
     row_begun_ = true;
-    row_reward_ = ReadRewards();
-    while (!AtLineEnd()) {
-      in_.Word();
-      action_names_ = true;
-    }
-    in_.SkipLine();
+    ReadRewards(row_rewards_);
+    ExpectDrnLineEnd(in_);
   }
 
   void ReadTransition() {
@@ -247,8 +275,7 @@ class DrnParser {
     }
     in_.Expect(':');
     builder_.Transition(next, ReadProbability(in_, header_));
-    if (!AtLineEnd()) throw in_.Wrong("the end of the line");
-    in_.SkipLine();
+    ExpectDrnLineEnd(in_);
   }
 
   void BeginUnnamedRow() {
@@ -257,47 +284,97 @@ class DrnParser {
     }
     if (actions_ > 0) throw in_.Wrong("'state'");
     row_begun_ = true;
-    row_reward_ = 0;
+    row_rewards_.clear();
+    action_names_.AddRow({});
   }
 
   void EndRow() {
     if (!row_begun_) return;
-    // Adding 0 would turn -0 into 0.
-    builder_.EndRow(state_reward_ == 0 ? row_reward_ : state_reward_ + row_reward_);
+    builder_.EndRow(RowReward(0));
+    const std::size_t structures = std::max(state_rewards_.size(), row_rewards_.size());
+    for (std::size_t i = 1; i < structures; ++i) rewards_.Set(i, FiniteRowReward(i));
+    rewards_.EndRow();
     row_begun_ = false;
     ++actions_;
   }
 
-  // The reward in the first reward model; 0 if there are none.
-  double ReadRewards() {
-    if (!in_.Accept('[')) return 0;
+  // The state's plus the action's.
+  double RowReward(std::size_t structure) const {
+    const double of_action = structure < row_rewards_.size() ? row_rewards_[structure] : 0;
+    const double of_state = structure < state_rewards_.size() ? state_rewards_[structure] : 0;
+    // Adding 0 would turn -0 into 0.
+    return of_state == 0 ? of_action : of_state + of_action;
+  }
+
+  // ModelBuilder checks only its own rewards.
+  double FiniteRowReward(std::size_t structure) const {
+    const double reward = RowReward(structure);
+    if (std::isfinite(reward)) return reward;
+    throw in_.FaultAt(row_offset_,
+                      fmt::format("state {}, action {}: expected a finite reward, found {}",
+                                  builder_.states() - 1, actions_, reward));
+  }
+
+  // One for each reward model, or for the first few, or none.
+  void ReadRewards(std::vector<double>& rewards) {
+    rewards.clear();
+    if (!in_.Accept('[')) return;
     rewards_seen_ = true;
-    const double first = ReadValue(in_, header_, "a reward");
-    std::size_t count = 1;
-    for (; in_.Accept(','); ++count) ReadValue(in_, header_, "a reward");
+    const std::size_t start = in_.offset();
+    do {
+      if (rewards.size() == kMostRewardStructures) throw TooManyRewards(in_, start);
+      rewards.push_back(ReadValue(in_, header_, "a reward"));
+    } while (in_.Accept(','));
     in_.Expect(']');
-    most_rewards_ = std::max(most_rewards_, count);
-    return first;
+    most_rewards_ = std::max(most_rewards_, rewards.size());
+  }
+
+  // Skips blanks; true before `mark` and then a number.
+  bool NumberAfter(char mark) {
+    in_.SkipBlanks();
+    if (in_.Peek() != mark) return false;
+    const std::string_view rest = in_.Rest();
+    return rest.size() > 1 && std::string_view("0123456789.-+$").find(rest[1]) != rest.npos;
   }
 
   void ReadLabel(std::uint64_t state) {
+    // Rewards and labels in the wrong order; Storm refuses that too.
+    if (in_.Peek() == '[') throw in_.Wrong("a label");
+    const bool quoted = in_.Peek() == '"';
     const std::size_t start = in_.offset();
-    std::string_view label = in_.Word();
-    if (label.starts_with('"')) {
+    const std::string_view label = quoted ? in_.Quoted("a label") : in_.Word();
+    if (label.empty()) {
       in_.MoveTo(start);
-      label = in_.Quoted("a label");
+      throw in_.Wrong("a label that is not empty");
     }
-    if (label == kInitial) {
-      initial_elsewhere_ |= state != 0;
-    } else if (!labels_.contains(label)) {
-      labels_.emplace(label);
-    }
+    labels_.Add(label, state);
   }
 
-  // Before a line end or a comment.
-  bool AtLineEnd() {
-    if (in_.AtLineEnd()) return true;
-    return in_.Peek() == '/' && in_.Rest().starts_with(kDrnComment);
+  // A word; or several, as Storm writes a name with blanks: up to the rewards, a comment or the end
+  // of the line.
+  std::string_view ReadActionName() {
+    std::string_view name = in_.Word();
+    if (name.empty()) throw in_.Wrong("the name of the action");
+    while (!AtDrnLineEnd(in_) && in_.Peek() != '[') {
+      const std::string_view word = in_.Word();
+      name = {name.data(), word.data() + word.size()};
+    }
+    return name;
+  }
+
+  bool IsOwnNumber(std::string_view name) const {
+    if (name.size() == 1) return static_cast<std::uint64_t>(name[0] - '0') == actions_;
+    return name[0] >= '1' && name[0] <= '9' && name == fmt::to_string(actions_);
+  }
+
+  std::vector<std::string> RewardModelNames() const {
+    std::vector<std::string> names = header_.reward_models;
+    while (names.size() < most_rewards_) {
+      std::string name = fmt::format("rew{}", names.size());
+      while (std::ranges::find(names, name) != names.end()) name += '_';
+      names.push_back(std::move(name));
+    }
+    return names;
   }
 
   void CheckCounts() {
@@ -311,37 +388,162 @@ class DrnParser {
     }
   }
 
-  std::vector<std::string> Dropped() const {
-    std::vector<std::string> dropped;
-    const std::size_t models = std::max(header_.reward_models.size(), most_rewards_);
-    for (std::size_t i = 1; i < models; ++i) {
-      const bool named = i < header_.reward_models.size();
-      dropped.push_back(named ? fmt::format("reward model '{}'", Shorten(header_.reward_models[i]))
-                              : fmt::format("reward model {}", i + 1));
-    }
-    if (!rewards_seen_) dropped.emplace_back("no rewards: the file has none");
-    if (!labels_.empty()) {
-      dropped.push_back(fmt::format("{} label{}", labels_.size(), labels_.size() == 1 ? "" : "s"));
-    }
-    if (initial_elsewhere_) dropped.emplace_back("the initial states");
-    if (action_names_) dropped.emplace_back("action names");
-    return dropped;
-  }
-
   TextScanner in_;
   DrnHeader header_;
   ModelBuilder builder_;
   std::size_t row_offset_ = 0;  // of the line where the current row or state begins
   bool row_begun_ = false;
-  double row_reward_ = 0;
-  double state_reward_ = 0;
-  std::uint64_t actions_ = 0;  // completed actions of the current state
+  std::vector<double> row_rewards_;    // of the current action, by reward model
+  std::vector<double> state_rewards_;  // of the current state
+  std::uint64_t actions_ = 0;          // completed actions of the current state
 
   bool rewards_seen_ = false;
   std::size_t most_rewards_ = 0;
-  std::set<std::string, std::less<>> labels_;
-  bool initial_elsewhere_ = false;
-  bool action_names_ = false;
+  LabelBuilder labels_;
+  RewardBuilder rewards_;
+  ActionNameBuilder action_names_;
+};
+
+// Writer.
+
+bool HasBlank(std::string_view text) { return text.find_first_of(" \t\r") != text.npos; }
+
+// A label as the file has it.
+std::string DrnLabel(std::string_view name) {
+  // Storm's reader takes these for something else than a label.
+  const bool odd = std::string_view("[{!").find(name[0]) != std::string_view::npos;
+  const bool quotes = odd || HasBlank(name) || name.starts_with(kDrnComment);
+  return quotes ? fmt::format("\"{}\"", name) : std::string(name);
+}
+
+// Prints the states and actions, and lists what it has to leave out.
+class DrnWriter {
+ public:
+  DrnWriter(const Model& model, const ModelAnnotations& annotations, TextWriter& out)
+      : model_(model),
+        annotations_(annotations),
+        labels_(annotations, model.states()),
+        named_(AnyHeldName()),
+        out_(out),
+        dropped_(WithoutDiscount(model)) {}
+
+  std::vector<std::string> Write() {
+    const std::string names = RewardModelNames();
+    FormatLabels();
+    out_.Print(FMT_COMPILE("// Exported by stableaa\n@type: MDP\n@parameters\n\n@reward_models\n"
+                           "{}\n@nr_states\n{}\n@nr_choices\n{}\n@model\n"),
+               names, model_.states(), model_.rows());
+    model_.VisitColumns([&](const auto columns) { WriteStates(columns); });
+    if (action_names_left_out_ > 0) {
+      dropped_.push_back(fmt::format("the names of {} action{}: blanks or a number",
+                                     action_names_left_out_,
+                                     action_names_left_out_ == 1 ? "" : "s"));
+    }
+    return std::move(dropped_);
+  }
+
+ private:
+  std::string RewardModelNames() {
+    if (annotations_.rewards.empty()) return "reward";
+    std::vector<std::string> names;
+    std::string line;
+    for (const RewardStructure& structure : annotations_.rewards) {
+      std::string name = structure.name;
+      std::ranges::replace_if(
+          name,
+          [](char c) {
+            return HasBlank({&c, 1});
+          },
+          '_');
+      if (name.starts_with(kDrnComment)) name[0] = '_';
+      while (std::ranges::find(names, name) != names.end()) name += '_';
+      if (name != structure.name) {
+        dropped_.push_back(fmt::format("the name of reward structure '{}', now {}",
+                                       Shorten(structure.name), Shorten(name)));
+      }
+      line += fmt::format("{}{}", line.empty() ? "" : " ", name);
+      names.push_back(std::move(name));
+    }
+    return line;
+  }
+
+  void FormatLabels() {
+    for (const std::string_view name : labels_.names()) {
+      const bool holds = name.find('"') == name.npos;
+      // An empty text for a label that is left out.
+      label_texts_.push_back(holds ? fmt::format(" {}", DrnLabel(name)) : "");
+      if (!holds) {
+        dropped_.push_back(fmt::format("label '{}', which has a quote", Shorten(name)));
+      }
+    }
+    for (const StateLabel& label : annotations_.labels) {
+      if (!label.states.empty()) continue;
+      dropped_.push_back(fmt::format("label '{}', which no state has", Shorten(label.name)));
+    }
+  }
+
+  template <typename Columns>
+  void WriteStates(const Columns& columns) {
+    for (std::uint64_t state = 0; state < model_.states(); ++state) {
+      out_.Print(FMT_COMPILE("state {}"), state);
+      for (const std::uint32_t label : labels_.Of(state)) {
+        out_.Print(FMT_COMPILE("{}"), label_texts_[label]);
+      }
+      out_.Print(FMT_COMPILE("\n"));
+      const std::uint64_t first = model_.state_rows()[state];
+      for (std::uint64_t row = first; row < model_.state_rows()[state + 1]; ++row) {
+        WriteAction(row, row - first);
+        for (std::uint64_t k = model_.row_transitions()[row]; k < model_.row_transitions()[row + 1];
+             ++k) {
+          out_.Print(FMT_COMPILE("\t\t{} : {}\n"), columns[k], model_.probabilities()[k]);
+        }
+      }
+    }
+  }
+
+  // The name of a row that has one which the format can hold; otherwise empty.
+  std::string_view HeldName(std::uint64_t row, std::uint64_t action) const {
+    const std::string_view name = annotations_.actions.Of(row);
+    const bool held = !HasBlank(name) && name != kUnnamedAction && name != fmt::to_string(action);
+    return held ? name : std::string_view();
+  }
+
+  // True if a row has such a name.
+  bool AnyHeldName() const {
+    if (annotations_.actions.names.empty()) return false;
+    for (std::uint64_t state = 0; state < model_.states(); ++state) {
+      const std::uint64_t first = model_.state_rows()[state];
+      for (std::uint64_t row = first; row < model_.state_rows()[state + 1]; ++row) {
+        if (!HeldName(row, row - first).empty()) return true;
+      }
+    }
+    return false;
+  }
+
+  void WriteAction(std::uint64_t row, std::uint64_t action) {
+    const std::string_view name =
+        annotations_.actions.names.empty() ? std::string_view() : HeldName(row, action);
+    if (name.empty() && !annotations_.actions.Of(row).empty()) ++action_names_left_out_;
+    if (named_) {
+      out_.Print(FMT_COMPILE("\taction {} [{}"), name.empty() ? kUnnamedAction : name,
+                 model_.rewards()[row]);
+    } else {
+      out_.Print(FMT_COMPILE("\taction {} [{}"), action, model_.rewards()[row]);
+    }
+    for (std::size_t i = 1; i < annotations_.rewards.size(); ++i) {
+      out_.Print(FMT_COMPILE(", {}"), annotations_.rewards[i].rewards[row]);
+    }
+    out_.Print(FMT_COMPILE("]\n"));
+  }
+
+  const Model& model_;
+  const ModelAnnotations& annotations_;
+  const LabelsByState labels_;
+  const bool named_;  // actions are called by their names; otherwise by their numbers
+  std::vector<std::string> label_texts_;
+  TextWriter& out_;
+  std::vector<std::string> dropped_;
+  std::uint64_t action_names_left_out_ = 0;
 };
 
 }  // namespace
@@ -355,26 +557,12 @@ LoadedModel ReadDrnModel(const std::filesystem::path& path) {
   return ParseDrnModel(file.text(), path.string());
 }
 
-std::vector<std::string> WriteDrnModel(const Model& model, const std::filesystem::path& path) {
+std::vector<std::string> WriteDrnModel(const Model& model, const std::filesystem::path& path,
+                                       const ModelAnnotations& annotations) {
   TextWriter out(path);
-  out.Print(FMT_COMPILE("// Exported by stableaa\n@type: MDP\n@parameters\n\n@reward_models\n"
-                        "reward\n@nr_states\n{}\n@nr_choices\n{}\n@model\n"),
-            model.states(), model.rows());
-  model.VisitColumns([&](const auto columns) {
-    for (std::uint64_t state = 0; state < model.states(); ++state) {
-      out.Print(FMT_COMPILE("state {}{}\n"), state, state == 0 ? " init" : "");
-      const std::uint64_t first = model.state_rows()[state];
-      for (std::uint64_t row = first; row < model.state_rows()[state + 1]; ++row) {
-        out.Print(FMT_COMPILE("\taction {} [{}]\n"), row - first, model.rewards()[row]);
-        for (std::uint64_t k = model.row_transitions()[row]; k < model.row_transitions()[row + 1];
-             ++k) {
-          out.Print(FMT_COMPILE("\t\t{} : {}\n"), columns[k], model.probabilities()[k]);
-        }
-      }
-    }
-  });
+  std::vector<std::string> dropped = DrnWriter(model, annotations, out).Write();
   out.Commit();
-  return WithoutDiscount(model);
+  return dropped;
 }
 
 }  // namespace stableaa

@@ -14,11 +14,11 @@
 //   state 0 [0.5] init
 //       action a [1]
 //           0 : 0.5
-//           1 : 0.5
+//           1 : 1/2
 //       action b
 //           1 : 1
 //   state 1 done "with quotes"
-//       action 0
+//       action __NOLABEL__
 //           1 : 1
 //
 // Header sections, each at most once and in any order, then @model:
@@ -29,13 +29,23 @@
 //   @reward_models  a line with names; optional
 //   @nr_states, @nr_choices   a line with the number of states, and of actions of all (optional)
 //
-// States come in order, without gaps. A row's reward is the state's plus the action's, in the first
-// reward model; other reward models, labels and action names are `dropped`. Probabilities and
-// rewards may be quotients (1/3). Observations ({0}) and exit rates (!1) belong to other types,
-// which are errors.
+// States come in order, without gaps. Numbers may be quotients (1/3) of any length; they are
+// rounded once. Comments run from // after a blank, or at the start of a line, to its end.
+// Observations ({0}) and exit rates (!1) belong to other types, which are errors, as are intervals.
 //
-// Written as an MDP: actions are named by their numbers and have the row's reward, and state 0 is
-// `init`. Reading it gives the same model to the last bit. The format cannot hold the discount.
+// Annotations:
+//   Labels        Words, or texts in quotes; `init` marks the initial states.
+//   Rewards       One or several numbers in brackets, in the order of @reward_models; those without
+//                 a name there are called rew0, rew1, ... by their place, as Storm does. A row's
+//                 reward is the state's plus the action's.
+//   Action names  Everything up to the rewards. __NOLABEL__ and an action's own number, from 0 in
+//                 each state, are no names.
+//
+// Written as an MDP: actions have the row's rewards, and states none, so reading it gives the same
+// model to the last bit. Rewards without a name are called `reward`, and state 0 is `init` if no
+// other is. The format cannot hold the discount, labels that no state has, and quotes in labels; in
+// the names of reward models blanks become underscores. Action names with blanks are left out:
+// Storm writes such, but when it reads them it misses the rewards behind them.
 #ifndef STABLEAA_MDP_FORMATS_DRN_FORMAT_H_
 #define STABLEAA_MDP_FORMATS_DRN_FORMAT_H_
 
@@ -52,7 +62,8 @@ namespace stableaa {
 LoadedModel ReadDrnModel(const std::filesystem::path& path);
 
 // Returns what the format cannot hold.
-std::vector<std::string> WriteDrnModel(const Model& model, const std::filesystem::path& path);
+std::vector<std::string> WriteDrnModel(const Model& model, const std::filesystem::path& path,
+                                       const ModelAnnotations& annotations = {});
 
 // `name` is used in messages.
 LoadedModel ParseDrnModel(std::string_view text, const std::string& name);

@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstddef>
+#include <cstdint>
 #include <fstream>
+#include <memory>
 #include <span>
+#include <system_error>
+#include <utility>
 
+#include "stableaa/base/text/nearest_name.h"
+#include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
 #include "stableaa/mdp/formats/binary_format.h"
 #include "stableaa/mdp/formats/cassandra_format.h"
@@ -25,7 +32,8 @@ struct Format {
   std::string_view ending;
   std::string_view name;
   LoadedModel (*read)(const fs::path& path, int threads);
-  std::vector<std::string> (*write)(const Model& model, const fs::path& path);
+  std::vector<std::string> (*write)(const Model& model, const fs::path& path,
+                                    const ModelAnnotations& annotations);
 };
 
 // The text formats are read on one thread.
@@ -34,13 +42,35 @@ LoadedModel WithOneThread(const fs::path& path, int /*threads*/) {
   return kRead(path);
 }
 
+// For formats that hold no annotations.
+template <std::vector<std::string> (*kWrite)(const Model&, const fs::path&)>
+std::vector<std::string> WithoutAnnotations(const Model& model, const fs::path& path,
+                                            const ModelAnnotations& annotations) {
+  std::vector<std::string> dropped = kWrite(model, path);
+  for (std::size_t i = 1; i < annotations.rewards.size(); ++i) {
+    dropped.push_back(fmt::format("reward structure '{}'", Shorten(annotations.rewards[i].name)));
+  }
+  if (const std::size_t labels = annotations.labels.size(); labels > 0) {
+    dropped.push_back(fmt::format("{} label{}", labels, labels == 1 ? "" : "s"));
+  }
+  // State 0 alone is what everyone assumes.
+  const std::span<const std::uint64_t> initial = annotations.initial.span();
+  if (initial.size() > 1 || (initial.size() == 1 && initial.front() != 0)) {
+    dropped.emplace_back("the initial states");
+  }
+  if (!annotations.actions.names.empty()) dropped.emplace_back("action names");
+  return dropped;
+}
+
 constexpr std::array<Format, 7> kFormats = {{
     {".tra", "PRISM explicit files", WithOneThread<ReadPrismModel>, WritePrismModel},
     {".drn", "DRN", WithOneThread<ReadDrnModel>, WriteDrnModel},
-    {".csv", "CSV", WithOneThread<ReadCsvModel>, WriteCsvModel},
-    {".mdp", "Cassandra text", WithOneThread<ReadCassandraModel>, WriteCassandraModel},
-    {".pomdp", "Cassandra text", WithOneThread<ReadCassandraModel>, WriteCassandraModel},
-    {".npz", "NumPy archive", ReadNpzModel, WriteNpzModel},
+    {".csv", "CSV", WithOneThread<ReadCsvModel>, WithoutAnnotations<WriteCsvModel>},
+    {".mdp", "Cassandra text", WithOneThread<ReadCassandraModel>,
+     WithoutAnnotations<WriteCassandraModel>},
+    {".pomdp", "Cassandra text", WithOneThread<ReadCassandraModel>,
+     WithoutAnnotations<WriteCassandraModel>},
+    {".npz", "NumPy archive", ReadNpzModel, WithoutAnnotations<WriteNpzModel>},
     {".bin", "stableaa binary", ReadBinaryModel, WriteBinaryModel},
 }};
 
@@ -78,8 +108,38 @@ LoadedModel ReadModel(const fs::path& path, int threads) {
   return FormatOf(path).read(path, threads);
 }
 
-std::vector<std::string> WriteModel(const Model& model, const fs::path& path) {
-  return FormatOf(path).write(model, path);
+void UseRewardStructure(LoadedModel& loaded, const std::string& name, const std::string& label) {
+  std::vector<RewardStructure>& structures = loaded.annotations.rewards;
+  if (structures.empty()) {
+    throw BadInput(fmt::format("{}: the rewards of this file have no names to choose from", label));
+  }
+  const auto chosen = std::ranges::find(structures, name, &RewardStructure::name);
+  if (chosen == structures.end()) {
+    std::vector<std::string> names;
+    for (const RewardStructure& structure : structures) names.push_back(Shorten(structure.name));
+    throw BadInput(fmt::format("{}: expected one of {}, found '{}'{}", label,
+                               RewardNames(loaded.annotations), Shorten(name),
+                               DidYouMean(name, names)));
+  }
+  std::rotate(structures.begin(), chosen, chosen + 1);
+  ModelArrays arrays = loaded.model.arrays();
+  arrays.rewards = structures.front().rewards.span();
+  auto owner = std::make_shared<const std::pair<Model, SharedArray<double>>>(
+      loaded.model, structures.front().rewards);
+  loaded.model = Model(arrays, std::move(owner), loaded.model.discount());
+}
+
+std::string RewardNames(const ModelAnnotations& annotations) {
+  std::string list;
+  for (const RewardStructure& structure : annotations.rewards) {
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", Shorten(structure.name));
+  }
+  return Shorten(list, 1000);
+}
+
+std::vector<std::string> WriteModel(const Model& model, const fs::path& path,
+                                    const ModelAnnotations& annotations) {
+  return FormatOf(path).write(model, path, annotations);
 }
 
 std::string_view FormatName(const fs::path& path) {

@@ -40,6 +40,58 @@ TEST(ModelFile, AChainOfConversionsLosesNothingButTheDiscount) {
   EXPECT_TRUE(last == model);
 }
 
+// One with two reward structures, labels and names.
+LoadedModel Annotated() {
+  LoadedModel loaded = {EvenModel(), {}};
+  loaded.annotations = AwkwardAnnotations(3, loaded.model);
+  loaded.annotations.rewards.resize(1);
+  for (const char* name : {"coins", "time"}) {
+    loaded.annotations.rewards.push_back(
+        {name, SharedArray(std::vector<double>(loaded.model.rows(), name[0]))});
+  }
+  return loaded;
+}
+
+TEST(ModelFile, AnnotationsSurviveAChainOfFormatsThatHoldThem) {
+  const TemporaryFolder directory;
+  const LoadedModel first = Annotated();
+  LoadedModel last = first;
+  for (const char* name : {"1.drn", "2.tra", "3.bin", "4.tra", "5.drn", "6.bin"}) {
+    EXPECT_TRUE(
+        WriteModel(last.model.WithDiscount({}), directory / name, last.annotations).empty());
+    last = ReadModel(directory / name);
+    EXPECT_TRUE(last.dropped.empty()) << name;
+  }
+  EXPECT_TRUE(last.model.WithDiscount(0.9) == first.model);
+  EXPECT_TRUE(last.annotations == first.annotations);
+}
+
+TEST(ModelFile, AnotherRewardStructureBecomesTheModelsAndTheFirst) {
+  LoadedModel loaded = Annotated();
+  UseRewardStructure(loaded, "time", "reward");
+  EXPECT_EQ(RewardNames(loaded.annotations), "time, steps, coins");
+  EXPECT_EQ(loaded.model.rewards()[3], 't');
+  EXPECT_EQ(loaded.model.discount(), 0.9);
+  EXPECT_EQ(loaded.model.rewards().data(), loaded.annotations.rewards[0].rewards.span().data());
+  EXPECT_NO_THROW(CheckCanonical(loaded.model.arrays(), "chosen", 1));
+
+  // And back. Nothing is left of the first model but what the arrays share.
+  UseRewardStructure(loaded, "steps", "reward");
+  EXPECT_EQ(RewardNames(loaded.annotations), "steps, time, coins");
+  EXPECT_TRUE(loaded.model == EvenModel());
+  UseRewardStructure(loaded, "steps", "reward");
+  EXPECT_TRUE(loaded.model == EvenModel());
+}
+
+TEST(ModelFile, AnUnknownRewardStructureBringsTheNamesAndTheNearest) {
+  LoadedModel loaded = Annotated();
+  EXPECT_EQ(BadInputOf([&] { return UseRewardStructure(loaded, "conis", "reward"), 0; }),
+            "reward: expected one of steps, coins, time, found 'conis'; did you mean 'coins'?");
+  loaded.annotations.rewards.clear();
+  EXPECT_EQ(BadInputOf([&] { return UseRewardStructure(loaded, "steps", "reward"), 0; }),
+            "reward: the rewards of this file have no names to choose from");
+}
+
 TEST(ModelFile, EndingsMayBeInCapitals) {
   const TemporaryFolder directory;
   for (const std::string name : {"m.BIN", "m.Npz", "m.MDP", "m.POMDP", "m.CSV", "m.DRN"}) {

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +26,9 @@ constexpr std::string_view kTransitionRewards = "2 3 2\n0 0 1 4\n1 0 1 -3\n";
 
 LoadedModel Load(std::string_view transitions, std::optional<std::string_view> state_rewards = {},
                  std::optional<std::string_view> transition_rewards = {}) {
-  return ParsePrismModel({transitions, state_rewards, transition_rewards}, "m");
+  PrismTexts texts = {.transitions = transitions};
+  if (state_rewards || transition_rewards) texts.rewards = {{state_rewards, transition_rewards}};
+  return ParsePrismModel(texts, "m");
 }
 
 std::string ErrorIn(std::string_view transitions) {
@@ -40,6 +45,26 @@ std::vector<double> Rewards(const Model& model) {
   return {model.rewards().begin(), model.rewards().end()};
 }
 
+using Strings = std::vector<std::string>;
+
+// "name: 0 2" for each label.
+Strings Labels(const LoadedModel& loaded) {
+  Strings labels;
+  for (const StateLabel& label : loaded.annotations.labels) {
+    labels.push_back(fmt::format("{}: {}", label.name, fmt::join(label.states, " ")));
+  }
+  return labels;
+}
+
+// Each with its rewards.
+Strings RewardStructures(const LoadedModel& loaded) {
+  Strings structures;
+  for (const RewardStructure& structure : loaded.annotations.rewards) {
+    structures.push_back(fmt::format("{}: {}", structure.name, fmt::join(structure.rewards, " ")));
+  }
+  return structures;
+}
+
 TEST(PrismFormat, ReadsASmallModel) {
   const LoadedModel loaded = Load(kTransitions, kStateRewards, kTransitionRewards);
   const Model& model = loaded.model;
@@ -50,8 +75,150 @@ TEST(PrismFormat, ReadsASmallModel) {
   EXPECT_EQ(model.column(2), 1U);
   EXPECT_EQ(model.probabilities()[0], .5);
   EXPECT_EQ(Rewards(model), (std::vector<double>{2, 0, -2.75}));
-  EXPECT_EQ(loaded.dropped, std::vector<std::string>{"action names"});
+  EXPECT_TRUE(loaded.dropped.empty());
+  EXPECT_TRUE(loaded.annotations.rewards.empty());  // they have no name
+  EXPECT_TRUE(loaded.annotations.initial.empty());
+  EXPECT_EQ(loaded.annotations.actions.names, (Strings{"left", "stay"}));
+  EXPECT_EQ(loaded.annotations.actions.Of(0), "left");
+  EXPECT_EQ(loaded.annotations.actions.Of(1), "");
+  EXPECT_EQ(loaded.annotations.actions.Of(2), "stay");
 }
+
+// Markov chains may have a name for each transition.
+TEST(PrismFormat, NamesOfTransitionsAreNoActionNames) {
+  const LoadedModel loaded = Load("2 3\n0 0 1/3 a\n0 1 2/3 b\n1 1 1 c\n", "2 0\n");
+  EXPECT_EQ(loaded.annotations.actions.names, Strings{"c"});
+  EXPECT_EQ(loaded.dropped, Strings{"names of transitions"});
+}
+
+// ---- Reward structures ----
+
+TEST(PrismFormat, TheFirstCommentsNameTheRewards) {
+  for (const char* comment :
+       {"# Reward structure \"steps\"\n# State rewards\n", "# Reward structure: \"steps\"\r\n",
+        "# by hand\n# Reward structure \"steps\" \n"}) {
+    const LoadedModel loaded = Load(kTransitions, comment + std::string(kStateRewards));
+    EXPECT_EQ(RewardStructures(loaded), Strings{"steps: 0 0 0.25"}) << comment;
+  }
+  for (const char* comment : {"# Reward structure\n", "# Reward structure \"\"\n",
+                              "# Reward structure steps\n", "# \"steps\"\n"}) {
+    const LoadedModel loaded = Load(kTransitions, comment + std::string(kStateRewards));
+    EXPECT_TRUE(loaded.annotations.rewards.empty()) << comment;
+  }
+}
+
+TEST(PrismFormat, ReadsSeveralRewardStructures) {
+  const LoadedModel loaded = ParsePrismModel(
+      {.transitions = kTransitions,
+       .rewards = {{"# Reward structure \"time\"\n2 1\n1 0.25\n", "2 3 1\n1 0 1 1\n"},
+                   {{}, kTransitionRewards},
+                   {"# Reward structure \"2\"\n2 0\n", {}}}},
+      "m");
+  EXPECT_EQ(RewardStructures(loaded), (Strings{"time: 0 0 1.25", "2_: 2 0 -3", "2: 0 0 0"}));
+  EXPECT_EQ(Rewards(loaded.model), (std::vector<double>{0, 0, 1.25}));
+}
+
+std::string ErrorInRewards(const std::vector<PrismRewardTexts>& rewards) {
+  return BadInputOf([&] {
+    return ParsePrismModel({.transitions = kTransitions, .rewards = rewards, .numbered = true},
+                           "m");
+  });
+}
+
+TEST(PrismFormat, ErrorsInNumberedFilesAreNamed) {
+  EXPECT_EQ(ErrorInRewards({{kStateRewards, {}}, {"2 1\n7 1\n", {}}}),
+            "m2.srew:2: expected a state below 2, found 7");
+  EXPECT_EQ(ErrorInRewards({{{}, "2 9 0\n"}}), "m1.trew:1: the header says 9 choices, found 3");
+  const char* a = "# Reward structure \"a\"\n2 0\n";
+  EXPECT_EQ(ErrorInRewards({{a, {}}, {a, {}}}),
+            "m2.srew:1: reward structure 'a' is also that of m1");
+  EXPECT_EQ(ErrorInRewards({{a, "# x\n# Reward structure \"b\"\n2 3 0\n"}}),
+            "m1.trew:2: expected reward structure 'a' as in m1.srew, found 'b'");
+  EXPECT_EQ(ErrorInRewards({{{}, "2 3 0\n"}, {"2 1\n1 1e308\n", "2 3 1\n1 0 1 1e308\n"}}),
+            "m.tra:5: state 1, action 0: expected a finite reward, found inf");
+}
+
+TEST(PrismFormat, NumberedRewardsBelongToTheModelIfNoOtherHasThatName) {
+  const TemporaryFolder directory;
+  WriteText(directory / "m.tra", kTransitions);
+  WriteText(directory / "m1.srew", kStateRewards);
+  WriteText(directory / "m2.trew", kTransitionRewards);
+  WriteText(directory / "m4.trew", kTransitionRewards);  // there is no 3
+  EXPECT_EQ(RewardStructures(ReadPrismModel(directory / "m.tra")),
+            (Strings{"1: 0 0 0.25", "2: 2 0 -3"}));
+  WriteText(directory / "m2.tra", kTransitions);
+  EXPECT_EQ(RewardStructures(ReadPrismModel(directory / "m.tra")), Strings{"1: 0 0 0.25"});
+  WriteText(directory / "m.trew", kTransitionRewards);
+  const LoadedModel loaded = ReadPrismModel(directory / "m.tra");
+  EXPECT_TRUE(loaded.annotations.rewards.empty());
+  EXPECT_EQ(Rewards(loaded.model), (std::vector<double>{2, 0, -3}));
+}
+
+TEST(PrismFormat, ThereIsALimitToTheNumberOfFiles) {
+  const TemporaryFolder directory;
+  WriteText(directory / "m.tra", kTransitions);
+  for (std::size_t i = 1; i <= kMostRewardStructures + 1; ++i) {
+    WriteText(directory / fmt::format("m{}.srew", i), kStateRewards);
+  }
+  EXPECT_EQ(BadInputOf([&] { ReadPrismModel(directory / "m.tra"); }),
+            fmt::format("{}: expected at most 100 reward structures beside it",
+                        (directory / "m.tra").string()));
+}
+
+// ---- Labels ----
+
+LoadedModel WithLabels(std::string_view labels) {
+  return ParsePrismModel({.transitions = kTransitions, .labels = labels}, "m");
+}
+std::string ErrorInLabels(std::string_view labels) {
+  return BadInputOf([&] { WithLabels(labels); });
+}
+
+TEST(PrismFormat, ReadsLabels) {
+  const LoadedModel loaded =
+      WithLabels("# Labels\n0=\"init\" 1=\"deadlock\" 2=\"heads\" 3=\"two words\"\n\n1: 0 3 2\r\n");
+  EXPECT_EQ(Labels(loaded), (Strings{"heads: 1", "two words: 1"}));
+  ASSERT_EQ(loaded.annotations.initial.size(), 1U);
+  EXPECT_EQ(loaded.annotations.initial[0], 1U);
+}
+
+TEST(PrismFormat, DeadlockCountsIfAStateHasIt) {
+  EXPECT_EQ(Labels(WithLabels("0=\"init\" 1=\"deadlock\"\n0: 0\n")), Strings());
+  EXPECT_EQ(Labels(WithLabels("0=\"init\" 1=\"deadlock\"\n0: 0 1\n1: 1\n")),
+            Strings{"deadlock: 0 1"});
+  EXPECT_EQ(Labels(WithLabels("0=\"none\"\n")), Strings{"none: "});
+}
+
+TEST(PrismFormat, ReadsStormsLabels) {
+  const LoadedModel loaded = WithLabels("\n#DECLARATION\ninit a\nb c\n#END\n0 init a b\n1 a\n");
+  EXPECT_EQ(Labels(loaded), (Strings{"a: 0 1", "b: 0", "c: "}));
+  EXPECT_EQ(loaded.annotations.initial.size(), 1U);
+  EXPECT_EQ(ErrorInLabels("#DECLARATION\na\n"),
+            "m.lab:3: expected #END, found the end of the file");
+  EXPECT_EQ(ErrorInLabels("#DECLARATION a #END\n0 b\n"),
+            "m.lab:2: expected a label that is declared, found 'b'");
+  EXPECT_EQ(ErrorInLabels("#DECLARATION a a #END\n"), "m.lab:1: label 'a' is declared twice");
+}
+
+TEST(PrismFormat, BadLabelsAreNamedWithTheirLine) {
+  EXPECT_EQ(ErrorInLabels(""),
+            "m.lab:1: expected the names of the labels, found the end of the file");
+  EXPECT_EQ(ErrorInLabels("1=\"a\"\n"), "m.lab:1: expected label 0, found '1=\"a\"'");
+  EXPECT_EQ(ErrorInLabels("0=a\n"), "m.lab:1: expected '\"', found 'a'");
+  EXPECT_EQ(ErrorInLabels("0=\"a\n"),
+            "m.lab:1: expected the name of the label with a closing quote, found '\"a'");
+  EXPECT_EQ(ErrorInLabels("0=\"\"\n"), "m.lab:1: expected a label with a name");
+  EXPECT_EQ(ErrorInLabels("0=\"a\" 1=\"a\"\n"), "m.lab:1: label 'a' is declared twice");
+  EXPECT_EQ(ErrorInLabels("0=\"a\"\n2: 0\n"), "m.lab:2: expected a state below 2, found 2");
+  EXPECT_EQ(ErrorInLabels("0=\"a\"\n1: 0\n0: 0\n"),
+            "m.lab:3: expected a state above 1, found 0; the states ascend");
+  EXPECT_EQ(ErrorInLabels("0=\"a\"\n1: 1\n"),
+            "m.lab:2: expected the number of one of 1 labels, found '1'");
+  EXPECT_EQ(ErrorInLabels("0=\"a\"\n1 0\n"), "m.lab:2: expected ':', found '0'");
+  EXPECT_EQ(ErrorInLabels("0=\"a\"\n1: x\n"), "m.lab:2: expected the number of a label, found 'x'");
+}
+
+// ---- Models ----
 
 TEST(PrismFormat, WithoutRewardFilesAllRewardsAreZeroAndItSaysSo) {
   const LoadedModel loaded = Load("1 1 1\n0 0 0 1\n");
@@ -104,6 +271,48 @@ TEST(PrismFormat, WritesWhatPrismWrites) {
   WritePrismModel(Load(kTransitions, kStateRewards, kTransitionRewards).model, directory / "m.tra");
   EXPECT_EQ(ReadText(directory / "m.tra"), "2 3 4\n0 0 0 0.5\n0 0 1 0.5\n0 1 1 1\n1 0 1 1\n");
   EXPECT_EQ(ReadText(directory / "m.trew"), "2 3 3\n0 0 0 2\n0 0 1 2\n1 0 1 -2.75\n");
+  EXPECT_FALSE(std::filesystem::exists(directory / "m.lab"));
+}
+
+TEST(PrismFormat, WritesAnnotationsAsPrismDoes) {
+  const TemporaryFolder directory;
+  const Model model = Load(kTransitions, kStateRewards, kTransitionRewards).model;
+  ModelAnnotations annotations;
+  annotations.labels = {{"a", SharedArray<std::uint64_t>({0, 1})},
+                        {"deadlock", SharedArray<std::uint64_t>({1})},
+                        {"none", SharedArray<std::uint64_t>()}};
+  annotations.initial = SharedArray<std::uint64_t>({1});
+  annotations.rewards = {{"steps", SharedArray<double>({2, 0, -2.75})},
+                         {"coins", SharedArray<double>({0, 1, 0})}};
+  annotations.actions = {{"go"}, SharedArray<std::uint32_t>({1, 0, 1})};
+  EXPECT_TRUE(WritePrismModel(model, directory / "m.tra", annotations).empty());
+  EXPECT_EQ(ReadText(directory / "m.tra"),
+            "2 3 4\n0 0 0 0.5 go\n0 0 1 0.5 go\n0 1 1 1\n1 0 1 1 go\n");
+  EXPECT_EQ(ReadText(directory / "m1.trew"),
+            "# Reward structure \"steps\"\n# Transition rewards\n2 3 3\n0 0 0 2\n0 0 1 2\n"
+            "1 0 1 -2.75\n");
+  EXPECT_EQ(ReadText(directory / "m2.trew"),
+            "# Reward structure \"coins\"\n# Transition rewards\n2 3 1\n0 1 1 1\n");
+  EXPECT_EQ(ReadText(directory / "m.lab"),
+            "0=\"init\" 1=\"deadlock\" 2=\"a\" 3=\"none\"\n0: 2\n1: 0 1 2\n");
+  EXPECT_TRUE(ReadPrismModel(directory / "m.tra").annotations == annotations);
+}
+
+TEST(PrismFormat, NamesAllThatItCannotHold) {
+  const TemporaryFolder directory;
+  const Model model = Load(kTransitions).model;
+  ModelAnnotations annotations;
+  annotations.labels = {{"q\"r", SharedArray<std::uint64_t>({0, 1})}};
+  annotations.rewards = {{"\"", SharedArray<double>({0, 0, 0})},
+                         {"b c", SharedArray<double>({0, 1, 0})}};
+  annotations.actions = {{"go", "a b"}, SharedArray<std::uint32_t>({1, 0, 2})};
+  EXPECT_EQ(WritePrismModel(model, directory / "m.tra", annotations),
+            (Strings{"the name of reward structure '\"'", "label 'q\"r', which has a quote",
+                     "action name 'a b'"}));
+  const LoadedModel loaded = ReadPrismModel(directory / "m.tra");
+  EXPECT_TRUE(loaded.model == model);
+  EXPECT_EQ(RewardStructures(loaded), (Strings{"1: 0 0 0", "b c: 0 1 0"}));
+  EXPECT_EQ(loaded.annotations.actions.names, Strings{"go"});
 }
 
 TEST(PrismFormat, NamesTheFilesThatItDoesNotUse) {
@@ -114,7 +323,8 @@ TEST(PrismFormat, NamesTheFilesThatItDoesNotUse) {
   WriteText(directory / "m.sta", "(x)\n0:(0)\n");
   const LoadedModel loaded = ReadPrismModel(directory / "m.tra");
   EXPECT_EQ(Rewards(loaded.model), std::vector<double>{5});
-  EXPECT_EQ(loaded.dropped, (std::vector<std::string>{"state names in m.sta", "labels in m.lab"}));
+  EXPECT_EQ(loaded.dropped, Strings{"state names in m.sta"});
+  EXPECT_EQ(loaded.annotations.initial.size(), 1U);
 }
 
 TEST(PrismFormat, ReadsAndWritesFilesNamedInCapitals) {
@@ -135,6 +345,34 @@ TEST(PrismFormat, DoesNotWriteBesideStateRewardsOfAnotherModel) {
   EXPECT_FALSE(std::filesystem::exists(directory / "m.tra"));
   EXPECT_FALSE(std::filesystem::exists(directory / "m.trew"));
   EXPECT_EQ(ReadText(directory / "m.srew"), "1 1\n0 5\n");
+}
+
+TEST(PrismFormat, DoesNotWriteWhereFilesOfDifferentModelsWouldMix) {
+  const Model model = Load(kTransitions).model;
+  ModelAnnotations two;
+  two.rewards = {{"a", SharedArray<double>({0, 0, 0})}, {"b", SharedArray<double>({0, 1, 0})}};
+  const auto refused = [&](const char* neighbour, const ModelAnnotations& annotations) {
+    const TemporaryFolder directory;
+    WriteText(directory / neighbour, "text");
+    const std::string message =
+        BadInputOf([&] { return WritePrismModel(model, directory / "m.tra", annotations); });
+    EXPECT_EQ(ReadText(directory / neighbour) == "text" || message.empty(), true) << neighbour;
+    return Replaced(message, directory.path().string(), "D");
+  };
+  const std::string read =
+      "cannot write D/m.tra: {} lies beside it and would be read with it; move "
+      "it away or choose another name";
+  EXPECT_EQ(refused("m.lab", {}), Replaced(read, "{}", "m.lab"));
+  EXPECT_EQ(refused("m.trew", two), Replaced(read, "{}", "m.trew"));
+  EXPECT_EQ(refused("m2.srew", two), Replaced(read, "{}", "m2.srew"));
+  EXPECT_EQ(refused("m3.trew", two), Replaced(read, "{}", "m3.trew"));
+  EXPECT_EQ(refused("m2.tra", two),
+            "cannot write D/m.tra: its rewards would be read with m2.tra; choose another name");
+  EXPECT_EQ(refused("m.trew", {}), "");
+  EXPECT_EQ(refused("m1.trew", {}), "");
+  EXPECT_EQ(refused("m2.trew", two), "");
+  EXPECT_EQ(refused("m4.trew", two), "");
+  EXPECT_EQ(refused("m2.tra", {}), "");
 }
 
 TEST(PrismFormat, TheHeaderIsNeeded) {

@@ -1,4 +1,5 @@
-// Writing a model in any format and reading it back gives the same model, to the last bit.
+// Writing a model in any format and reading it back gives the same model, to the last bit, with all
+// annotations if the format holds them.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -18,6 +19,7 @@ struct Format {
   bool holds_discount;
   bool holds_ragged_actions = true;
   bool has_observations = false;
+  bool holds_annotations = false;
 };
 
 class RoundTrip : public testing::TestWithParam<Format> {
@@ -62,10 +64,48 @@ TEST_P(RoundTrip, TellsWhetherTheDiscountIsKept) {
   }
 }
 
+TEST_P(RoundTrip, KeepsAnnotationsOrTellsWhatIsLost) {
+  const Format& format = GetParam();
+  for (std::uint64_t seed = 0; seed < 25; ++seed) {
+    const Model model = RandomModelFor(format, seed);
+    const ModelAnnotations annotations = AwkwardAnnotations(seed, model);
+    // With another number of rewards the former files of PRISM would be in the way.
+    const TemporaryFolder folder;
+    const std::filesystem::path path = folder / ("m" + format.ending);
+    const std::vector<std::string> lost = WriteModel(model, path, annotations);
+    const LoadedModel loaded = ReadModel(path);
+    EXPECT_TRUE(loaded.model == model) << seed;
+    EXPECT_NO_THROW(CheckAnnotations(loaded.annotations, model.states(), model.rows(), "read"));
+    if (format.holds_annotations) {
+      EXPECT_EQ(lost, std::vector<std::string>()) << seed;
+      EXPECT_TRUE(loaded.annotations == annotations) << seed;
+      // The same memory.
+      EXPECT_EQ(loaded.annotations.rewards[0].rewards.span().data(), loaded.model.rewards().data());
+    } else {
+      EXPECT_TRUE(loaded.annotations.empty()) << seed;
+      const bool state_0_alone = annotations.initial.size() == 1 && annotations.initial[0] == 0;
+      EXPECT_EQ(lost.size(), annotations.rewards.size() - 1 + (annotations.labels.empty() ? 0 : 1) +
+                                 (state_0_alone ? 0 : 1) +
+                                 (annotations.actions.names.empty() ? 0 : 1))
+          << seed;
+    }
+  }
+}
+
+TEST_P(RoundTrip, WritingWhatWasReadGivesTheSameFile) {
+  const Format& format = GetParam();
+  const Model model = RandomModelFor(format, 9);
+  WriteModel(model, path_, AwkwardAnnotations(5, model));
+  const std::string first = ReadText(path_);
+  const LoadedModel loaded = ReadModel(path_);
+  WriteModel(loaded.model, path_, loaded.annotations);
+  EXPECT_EQ(ReadText(path_), first);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Formats, RoundTrip,
-    testing::Values(Format{.ending = ".tra", .holds_discount = false},
-                    Format{.ending = ".drn", .holds_discount = false},
+    testing::Values(Format{.ending = ".tra", .holds_discount = false, .holds_annotations = true},
+                    Format{.ending = ".drn", .holds_discount = false, .holds_annotations = true},
                     Format{.ending = ".csv", .holds_discount = false},
                     Format{.ending = ".mdp", .holds_discount = true, .holds_ragged_actions = false},
                     Format{.ending = ".POMDP",
@@ -73,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
                            .holds_ragged_actions = false,
                            .has_observations = true},
                     Format{.ending = ".npz", .holds_discount = true},
-                    Format{.ending = ".bin", .holds_discount = true}),
+                    Format{.ending = ".bin", .holds_discount = true, .holds_annotations = true}),
     [](const auto& test) { return test.param.ending.substr(1); });
 
 }  // namespace stableaa::round_trip_test

@@ -11,16 +11,20 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "stableaa/core/median.h"
 #include "stableaa/core/random.h"
 #include "stableaa/core/stopwatch.h"
 #include "stableaa/mdp/formats/model_file.h"
+#include "stableaa/mdp/model/annotations.h"
 #include "stableaa/mdp/model/model.h"
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/testing/message.h"
@@ -102,6 +106,57 @@ inline Model EvenAwkwardModel(std::uint64_t seed, std::uint64_t states) {
     }
   }
   return builder.Finish(std::nullopt);
+}
+
+// Some rows' rewards: of the kinds that AwkwardModel has.
+inline SharedArray<double> AwkwardRewards(RandomStream& random, std::uint64_t rows) {
+  std::vector<double> rewards(rows);
+  for (double& reward : rewards) {
+    const double uniform = static_cast<double>(random() >> 11) * 0x1p-53;
+    const double values[] = {0.0, -0.0, 1.0, -uniform, uniform * 1e300, -uniform * 1e-310};
+    reward = values[random() % std::size(values)];
+  }
+  return SharedArray(std::move(rewards));
+}
+
+// Annotations that every format with annotations can hold: labels with odd names, initial states
+// anywhere, one to four reward structures, names of some actions or none.
+inline ModelAnnotations AwkwardAnnotations(std::uint64_t seed, const Model& model) {
+  RandomStream random(seed, "annotations test");
+  const auto some_states = [&] {
+    std::vector<std::uint64_t> states;
+    for (std::uint64_t state = 0; state < model.states(); ++state) {
+      if (random() % 3 == 0) states.push_back(state);
+    }
+    if (states.empty()) states.push_back(random() % model.states());
+    return SharedArray(std::move(states));
+  };
+  ModelAnnotations annotations;
+  for (const char* name : {"!x", "(s = 2)", "//c", "0", "[odd]", "a", "deadlock", "initial",
+                           "two words", "{7}", "ü"}) {
+    if (random() % 2 == 0) annotations.labels.push_back({name, some_states()});
+  }
+  annotations.initial = some_states();
+  const char* const names[] = {"steps", "coins", "1", "r[0]"};
+  annotations.rewards.push_back(
+      {names[0], SharedArray(model.rewards(), std::make_shared<const Model>(model))});
+  for (std::uint64_t i = 1; i <= random() % 4; ++i) {
+    annotations.rewards.push_back({names[i], AwkwardRewards(random, model.rows())});
+  }
+  if (random() % 3 == 0) return annotations;
+  std::vector<std::uint32_t> rows(model.rows());
+  const char* const pool[] = {"go", "q\"r", "[z]", "#5", "ö", "-1"};
+  std::map<std::uint64_t, std::uint32_t> numbers;
+  for (std::uint32_t& row : rows) {
+    const std::uint64_t name = random() % 8;
+    if (name >= std::size(pool)) continue;  // none
+    const auto [found, added] =
+        numbers.emplace(name, static_cast<std::uint32_t>(numbers.size() + 1));
+    if (added) annotations.actions.names.emplace_back(pool[name]);
+    row = found->second;
+  }
+  if (!numbers.empty()) annotations.actions.rows = SharedArray(std::move(rows));
+  return annotations;
 }
 
 // Four actions per state, each with five transitions of 16 or 17 digits.

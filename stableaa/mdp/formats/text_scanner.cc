@@ -6,10 +6,12 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "stableaa/base/text/plain_text.h"
+#include "stableaa/mdp/formats/exact_quotient.h"
 
 namespace stableaa {
 namespace {
@@ -35,6 +37,31 @@ bool IsSmall(std::string_view number) {
   const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
   if (result.ec != std::errc()) exponent = std::numeric_limits<std::int64_t>::max() / 2;
   return magnitude + (negative ? -exponent : exponent) <= 0;
+}
+
+// Where a decimal number that starts at `first` ends; `first` if there is none.
+const char* EndOfDecimal(const char* first, const char* end) {
+  const char* digits = first;
+  if (digits < end && (*digits == '-' || *digits == '+')) ++digits;
+  // std::from_chars accepts nan and inf as well.
+  if (digits == end || !(*digits == '.' || (*digits >= '0' && *digits <= '9'))) return first;
+  double value = 0;
+  const auto [stop, failure] = std::from_chars(digits, end, value);
+  return failure == std::errc::invalid_argument ? first : stop;
+}
+
+// The whole number, if it is short enough to be exact as a double.
+std::optional<double> ShortWhole(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  constexpr std::size_t kMostDigits = 15;  // 10^15 < 2^53
+  if (text.empty() || text.size() > kMostDigits) return std::nullopt;
+  std::int64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = 10 * value + (c - '0');
+  }
+  return negative ? -static_cast<double>(value) : static_cast<double>(value);
 }
 
 }  // namespace
@@ -110,11 +137,17 @@ std::uint64_t TextScanner::UnusualUnsigned(const char* what) {
   return value;
 }
 
-double TextScanner::LongNumber(const char* what) {
+double TextScanner::LongNumber(const char* what, Slash slash) {
+  const char* const start = at_;
   const char* first = at_;
   if (first < end_ && *first == '+' && first + 1 < end_ && first[1] != '-') ++first;
   double value = 0;
   const auto [stop, failure] = std::from_chars(first, end_, value);
+  if (slash == Slash::kDivides && stop > first && Divides(stop) &&
+      EndOfDecimal(start, end_) == stop) {
+    at_ = stop;
+    return Quotient(start, what);
+  }
   if (failure == std::errc::invalid_argument || (stop < end_ && ContinuesNumber(*stop))) {
     throw Wrong(what);
   }
@@ -128,12 +161,17 @@ double TextScanner::LongNumber(const char* what) {
   return value;
 }
 
-double TextScanner::Quotient(const char* start, double dividend, const char* what) {
-  ++at_;
-  if (at_ < end_ && !IsBlank(*at_) && *at_ != '\n') {
-    const double divisor = Number(what);
-    const double value = dividend / divisor;
-    if (divisor != 0 && std::isfinite(value)) return value;
+double TextScanner::Quotient(const char* start, const char* what) {
+  const std::string_view dividend(start, at_);
+  const char* const first = at_ + 1;
+  const char* const stop = EndOfDecimal(first, end_);
+  if (stop > first && (stop == end_ || !ContinuesNumber(*stop))) {
+    const std::string_view divisor(first, stop);
+    at_ = stop;
+    const std::optional<double> a = ShortWhole(dividend);
+    const std::optional<double> b = ShortWhole(divisor);
+    if (a && b && *b != 0) return *a / *b;
+    if (const std::optional<double> value = RoundedQuotient(dividend, divisor)) return *value;
   }
   at_ = start;
   throw Wrong(fmt::format("{} that is finite", what));

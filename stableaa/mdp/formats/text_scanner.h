@@ -107,14 +107,16 @@ class TextScanner {
   double Number(const char* what) {
     SkipBlanks();
     double value = 0;
-    return !LooksLong() && ShortNumber(value) ? value : LongNumber(what);
+    return !LooksLong() && ShortNumber(value) ? value : LongNumber(what, Slash::kEnds);
   }
-  // Also accepts a quotient of two numbers, 1/3, as tools for exact arithmetic write.
+  // Also accepts a quotient of two numbers, 1/3, as tools for exact arithmetic write. It is rounded
+  // once, whatever the size of the two.
   double NumberOrQuotient(const char* what) {
     SkipBlanks();
     const char* start = at_;
-    const double value = Number(what);
-    return at_ < end_ && *at_ == '/' ? Quotient(start, value, what) : value;
+    double value = 0;
+    if (LooksLong() || !ShortNumber(value)) return LongNumber(what, Slash::kDivides);
+    return Divides(at_) ? Quotient(start, what) : value;
   }
 
   // A number or quotient from 0 to 1, which may exceed 1 by 1e-9, as the sum of a row may.
@@ -181,11 +183,17 @@ class TextScanner {
     at_ = p;
     return true;
   }
-  double LongNumber(const char* what);
+  // True at a single slash; two may begin a comment.
+  bool Divides(const char* p) const {
+    return p < end_ && *p == '/' && (p + 1 == end_ || p[1] != '/');
+  }
+  enum class Slash { kEnds, kDivides };
+  double LongNumber(const char* what, Slash slash);
 
   bool SkipLinesToContent(std::string_view comment);
   std::uint64_t UnusualUnsigned(const char* what);
-  double Quotient(const char* start, double dividend, const char* what);
+  // The cursor is before the slash; the dividend begins at `start`.
+  double Quotient(const char* start, const char* what);
   Error WrongCharacter(char c);
   Error WrongProbability(const char* start);
   std::string Found() const;

@@ -102,9 +102,29 @@ TEST(TextScanner, ReadsQuotients) {
   EXPECT_EQ(QuotientIn("1/3"), 1.0 / 3);
   EXPECT_EQ(QuotientIn("-2/4,"), -.5);
   EXPECT_EQ(QuotientIn("7"), 7);
-  for (const char* text : {"1/0", "0/0", "1/", "1/x", "1/ 3", "1e300/1e-300", "/3"}) {
+  for (const char* text : {"1/0", "0/0", "1/", "1/x", "1/ 3", "1e300/1e-300", "/3", "1/3x", "inf/2",
+                           "1/inf", "nan/1", "1x/3", "1/-", "0x1/2", "-/3"}) {
     EXPECT_NE(BadInputOf([&] { QuotientIn(text); }), "") << text;
   }
+  EXPECT_EQ(BadInputOf([&] { QuotientIn("1/0"); }),
+            "t:1: expected a number that is finite, found '1/0'");
+  // Two slashes begin a comment.
+  EXPECT_EQ(QuotientIn("0.5//3"), .5);
+  EXPECT_EQ(QuotientIn("0.12345678901234567//3"), 0.12345678901234567);
+}
+
+TEST(TextScanner, QuotientsAreRoundedOnce) {
+  EXPECT_EQ(QuotientIn("+1/3 "), 1.0 / 3);
+  EXPECT_EQ(QuotientIn("1/+3"), 1.0 / 3);
+  EXPECT_EQ(QuotientIn("0.1/0.3"), 1.0 / 3);  // 0.1 and 0.3 as doubles give 0.33333333333333337
+  EXPECT_EQ(QuotientIn("9007199254740993/9007199254740992"), 1);
+  const std::string huge(400, '3');
+  EXPECT_EQ(QuotientIn(huge + "/1" + std::string(400, '0')), 1.0 / 3);
+  EXPECT_EQ(QuotientIn("-" + huge + "/" + huge), -1);
+  const std::string two = huge + "/" + huge + ",7";
+  TextScanner in(two, "t");
+  EXPECT_EQ(in.NumberOrQuotient("a number"), 1);
+  EXPECT_TRUE(in.Accept(','));
 }
 
 TEST(TextScanner, ProbabilitiesLieBetweenZeroAndOne) {
