@@ -164,12 +164,17 @@ Solution SolveAbsorbing(SolveRun& run, const FirstLook& look) {
   if (look.ordered()) {
     plan.large =
         look.upward() ? ComponentPlan::Large::kDescending : ComponentPlan::Large::kAscending;
+  } else if (model.transitions() == model.rows()) {
+    plan.sequence = FindStateSequence(model, StateOrder::kBfs);
   }
   plan.start.assign(model.states(), std::min(0.0, LeastValue(model, run.discount())));
   ComponentOutcome outcome = SolveByComponents(run, std::move(plan));
   outcome.solution.choice =
-      fmt::format("{}: {} components, the largest with {} states, solved in order",
-                  Name(outcome.solution.method), outcome.components, outcome.largest);
+      outcome.components == 0
+          ? "gs: deterministic, sweeps outwards from the goals were enough"
+          : fmt::format("{}: {} component{}, the largest with {} states, solved in order",
+                        Name(outcome.solution.method), outcome.components,
+                        outcome.components == 1 ? "" : "s", outcome.largest);
   return std::move(outcome.solution);
 }
 

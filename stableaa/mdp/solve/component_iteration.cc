@@ -69,6 +69,13 @@ bool ComponentIteration::Solve(double goal) {
   components_ = 0;
   const Model& model = run_.model();
   const std::vector<std::uint32_t>& sequence = plan_.sequence.states;
+  if (!depth_first_ && model.transitions() == model.rows() && plan_.method != SolveMethod::kPi &&
+      plan_.method != SolveMethod::kIpi) {
+    // Every row has one next state: a pass outwards from the goals often solves it.
+    const Passed passed = PassInPlace(sequence, goal);
+    run_.Count(std::exchange(pending_rows_, 0), 0, 0);
+    if (passed != Passed::kSlow) return passed == Passed::kDone;
+  }
   if (!depth_first_ && ShowsOneComponent(model, plan_.sequence.all_reach_first
                                                     ? std::span<const std::uint32_t>(sequence)
                                                     : std::span<const std::uint32_t>())) {
@@ -93,7 +100,8 @@ bool ComponentIteration::SolveComponent(std::span<const std::uint32_t> states, d
     component = {.states = InOrder(states),
                  .depth_first = depth_first_ ? states : std::span<const std::uint32_t>()};
   }
-  if (depth_first_) {
+  // Where neighbours are far apart in memory, even one pass is faster on a copy.
+  if (depth_first_ && (component.direct_first || plan_.large != ComponentPlan::Large::kOutwards)) {
     const Passed passed = PassInPlace(component.states, goal);
     if (passed != Passed::kSlow) return passed == Passed::kDone;
   }

@@ -33,7 +33,7 @@ struct ComponentPlan {
 
 struct ComponentOutcome {
   Solution solution;  // its method is the one that handled the most states
-  std::uint64_t components = 0;
+  std::uint64_t components = 0;  // 0 if passes over the whole model were enough
   std::uint64_t largest = 0;  // in states
 };
 
