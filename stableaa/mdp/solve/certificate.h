@@ -51,6 +51,7 @@ class Certifier {
 
   double discount() const { return discount_; }
   double largest_reward() const { return largest_reward_; }  // in magnitude
+  double row_sum_error() const { return row_sum_error_; }    // how far from 1 a row may sum
 
  private:
   Certificate Magnified(const Differences& differences, double factor) const;

@@ -32,9 +32,9 @@ struct ComponentPlan {
 };
 
 struct ComponentOutcome {
-  Solution solution;  // its method is the one that handled the most states
+  Solution solution;             // its method is the one that handled the most states
   std::uint64_t components = 0;  // 0 if passes over the whole model were enough
-  std::uint64_t largest = 0;  // in states
+  std::uint64_t largest = 0;     // in states
 };
 
 ComponentOutcome SolveByComponents(SolveRun& run, ComponentPlan plan);

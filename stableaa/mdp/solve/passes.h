@@ -37,7 +37,17 @@ struct Differences {
 Differences BackupPass(const Model& model, double discount, std::span<const double> values,
                        std::span<double> image, std::span<std::uint32_t> actions, int threads);
 
-// The same with the self-loop of each row solved out:
+// The backup of V = 0, which needs only the rewards.
+Differences RewardPass(const Model& model, std::span<double> image,
+                       std::span<std::uint32_t> actions, int threads);
+
+// The same as BackupPass, and each state's lead: by how much its best action value exceeds the
+// second best. Rounded down, and infinite for states with one action.
+Differences BackupPassWithLeads(const Model& model, double discount, std::span<const double> values,
+                                std::span<double> image, std::span<std::uint32_t> actions,
+                                std::span<float> leads, int threads);
+
+// The same as BackupPass with the self-loop of each row solved out:
 //   image(s) = max_a (r + γ Σ_{s'≠s} p V(s'))/(1 − γ p_ss).
 Differences JacobiPass(const Model& model, double discount, std::span<const double> values,
                        std::span<double> image, int threads);
@@ -46,35 +56,13 @@ Differences JacobiPass(const Model& model, double discount, std::span<const doub
 Differences OperatorPass(const Model& model, double discount, const Backup& backup,
                          std::span<const double> values, std::span<double> image, int threads);
 
+// The extremes of after − before.
+Differences DifferencesOf(std::span<const double> before, std::span<const double> after,
+                          int threads);
+
 // The bytes that a BackupPass streams: the model, the values once, and the image.
 std::uint64_t PassBytes(const Model& model);
-
-// The rows of one policy, gathered so that passes over them stream no more than they need:
-//   (T_π V)(s) = rewards[s] + Σ weights[k] V(columns[k]),   weights = γ p.
-class PolicyRows {
- public:
-  // Needs fewer than 2^32 states. A policy that differs little from the last one costs little; the
-  // model and the discount must be those of the previous call.
-  void Gather(const Model& model, double discount, std::span<const std::uint32_t> actions,
-              int threads);
-
-  // image ← T_π V.
-  Differences Pass(std::span<const double> values, std::span<double> image, int threads) const;
-
-  std::uint64_t bytes() const;  // streamed by a pass
-
- private:
-  bool KeepsOffsets(const Model& model, std::span<const std::uint32_t> actions) const;
-  void PlaceRows(const Model& model, std::span<const std::uint32_t> actions);
-
-  std::vector<std::uint32_t> actions_;  // as gathered last
-  std::vector<std::uint64_t> offsets_;  // of the transitions of each state, and the end
-  // Not vectors, which would write zeros first and take as long as the gathering.
-  std::unique_ptr<std::uint32_t[]> columns_;
-  std::unique_ptr<double[]> weights_;
-  std::uint64_t capacity_ = 0;  // of these two
-  std::vector<double> rewards_;
-};
+std::uint64_t RewardPassBytes(const Model& model);
 
 }  // namespace stableaa
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "stableaa/mdp/generate/generators.h"
 #include "stableaa/mdp/model/model_builder.h"
 #include "stableaa/mdp/model/random_model_test.h"
+#include "stableaa/mdp/solve/policy_rows.h"
 
 namespace stableaa::passes_test {
 
@@ -214,6 +216,55 @@ TEST(BackupPass, TakesTheFirstOfEqualActions) {
   EXPECT_EQ(result.differences.least, -1);
   EXPECT_EQ(result.differences.largest, 4);
   EXPECT_EQ(result.differences.values, 4);
+}
+
+TEST(RewardPass, IsTheBackupOfZero) {
+  std::vector<Model> models = LargeModels();
+  for (std::uint64_t seed = 0; seed < 100; ++seed) models.push_back(RandomModel(seed));
+  for (const Model& model : models) {
+    const Result expected = BackupOf(model, 0.9, std::vector<double>(model.states()));
+    for (const int threads : {1, 3}) {
+      Result found = expected;
+      std::ranges::fill(found.image, 0);
+      std::ranges::fill(found.actions, 0);
+      found.differences = RewardPass(model, found.image, found.actions, threads);
+      EXPECT_TRUE(found == expected);
+    }
+  }
+}
+
+TEST(BackupPassWithLeads, MeasuresTheDistanceToTheSecondBestAction) {
+  std::vector<Model> models = LargeModels();
+  for (std::uint64_t seed = 0; seed < 100; ++seed) models.push_back(RandomModel(seed));
+  for (const Model& model : models) {
+    const std::vector<double> values = RandomValues(1, model.states());
+    const Result expected = BackupOf(model, 0.9, values);
+    Result found = expected;
+    std::vector<float> leads(model.states());
+    found.differences =
+        BackupPassWithLeads(model, 0.9, values, found.image, found.actions, leads, 1);
+    EXPECT_TRUE(found == expected);
+    for (std::uint64_t s = 0; s < model.states(); ++s) {
+      std::vector<long double> q = ActionValues(model, 0.9, s, values);
+      std::ranges::sort(q, std::ranges::greater());
+      if (q.size() == 1) {
+        ASSERT_EQ(leads[s], std::numeric_limits<float>::infinity());
+        continue;
+      }
+      const auto lead = static_cast<double>(q[0] - q[1]);
+      const double rounding = 100 * kEpsilon * (10 + static_cast<double>(std::abs(q[0])));
+      ASSERT_LE(leads[s], lead + rounding) << s;
+      ASSERT_GE(leads[s], lead * (1 - 0x1p-21) - rounding) << s;
+    }
+    std::vector<float> threaded(model.states());
+    BackupPassWithLeads(model, 0.9, values, found.image, found.actions, threaded, 3);
+    EXPECT_EQ(threaded, leads);
+  }
+}
+
+TEST(DifferencesOf, AreTheExtremes) {
+  const std::vector<double> before = {1, 2, -3};
+  ExpectDifferences(DifferencesOf(before, std::vector<double>{2, 5, -7}, 1), before, {2, 5, -7});
 }
 
 TEST(BackupPass, DifferencesAreNotFiniteWhereValuesOverflow) {

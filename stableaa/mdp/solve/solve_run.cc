@@ -85,8 +85,14 @@ void SolveRun::Report(double residual, const Certificate* certificate,
 Certificate SolveRun::Backup(std::span<const double> values, std::span<double> image,
                              std::span<std::uint32_t> actions) {
   const Stopwatch watch;
-  differences_ = BackupPass(model_, discount_, values, image, actions, options_.threads);
+  const Differences differences =
+      BackupPass(model_, discount_, values, image, actions, options_.threads);
   Count(model_.rows(), PassBytes(model_), watch.Seconds());
+  return Certify(differences);
+}
+
+Certificate SolveRun::Certify(const Differences& differences) {
+  differences_ = differences;
   const Certificate certificate = certifier_.Certify(differences_);
   CheckFinite(certificate);
   return certificate;
@@ -159,11 +165,14 @@ double SolveRun::Centre(std::span<double> image, const Certificate& certificate)
 }
 
 Solution SolveRun::Finish(SolveMethod method, std::vector<double> image,
-                          std::vector<std::uint32_t> policy, const Certificate& certificate) {
+                          std::vector<std::uint32_t> policy, const Certificate& certificate,
+                          const BackupFunction& backup) {
   const double error = Centre(image, certificate);
   std::vector<double> next(image.size());
   // Not counted: it measures and updates nothing.
-  const Differences last = BackupPass(model_, discount_, image, next, {}, options_.threads);
+  const Differences last = backup
+                               ? backup(image, next)
+                               : BackupPass(model_, discount_, image, next, {}, options_.threads);
   Solution solution =
       Result(method, std::move(image), std::move(policy), error, certificate.rounding);
   solution.residual = last.magnitude();

@@ -4,6 +4,7 @@
 #define STABLEAA_MDP_SOLVE_SOLVE_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -63,6 +64,8 @@ class SolveRun {
   // throws WorkFailed if it proves nothing because the values overflow.
   Certificate Backup(std::span<const double> values, std::span<double> image,
                      std::span<std::uint32_t> actions);
+  // What a backup made elsewhere proves, which must be one over all actions.
+  Certificate Certify(const Differences& differences);
   // The differences of the last backup.
   const Differences& differences() const { return differences_; }
 
@@ -82,9 +85,11 @@ class SolveRun {
   // are off by a constant: backing up image + shift then proves more.
   bool ShouldRecentre(const Certificate& certificate);
 
-  // TV and its certificate as a solution.
+  // TV and its certificate as a solution. `backup`, if given, is a faster one for its residual.
+  using BackupFunction =
+      std::function<Differences(std::span<const double> values, std::span<double> image)>;
   Solution Finish(SolveMethod method, std::vector<double> image, std::vector<std::uint32_t> policy,
-                  const Certificate& certificate);
+                  const Certificate& certificate, const BackupFunction& backup = {});
 
   // What FinishValues will say, given the certificate of the last backup.
   Certificate CertificateOfValues(const Certificate& certificate) const;

@@ -18,6 +18,12 @@ constexpr int kAcceleratedEvaluationPasses = 5;
 // How far a policy is evaluated before the next improvement: its span relative to the backup's.
 constexpr double kForcing = 0.1;
 
+// Values of fewer states fit in the second-level cache; 16 bits would gain nothing.
+constexpr std::uint64_t kLeastCoarse = 200'000;
+// Where an evaluation in 16 bits gets no further than this share of the span, its rounding could
+// undo the little that it gains: passes are made in full precision from then on.
+constexpr double kCoarseProgress = 0.5;
+
 // Methods whose own passes prove nothing make an occasional plain backup to see where they are.
 constexpr int kPassesBetweenBackups = 25;
 
@@ -230,38 +236,74 @@ ModifiedPolicyIteration::ModifiedPolicyIteration(SolveRun& run)
     : run_(run),
       values_(run.model().states()),
       image_(run.model().states()),
-      actions_(run.model().states()) {}
+      actions_(run.model().states()),
+      backup_(run.model(), run.certifier()),
+      use_coarse_(run.model().states() >= kLeastCoarse),
+      policy_(use_coarse_) {}
+
+CountedBackup ModifiedPolicyIteration::Backup() {
+  const Model& model = run_.model();
+  if (std::exchange(first_, false)) {
+    return {RewardPass(model, image_, actions_, run_.options().threads), model.rows(),
+            RewardPassBytes(model)};
+  }
+  return backup_.Pass(policy_, values_, image_, actions_, run_.options().threads);
+}
 
 bool ModifiedPolicyIteration::Improve() {
-  certificate_ = run_.Backup(values_, image_, actions_);
+  const Stopwatch watch;
+  const CountedBackup backup = Backup();
+  run_.Count(backup.rows, backup.bytes, watch.Seconds());
+  certificate_ = run_.Certify(backup.differences);
   run_.Report(run_.differences().magnitude(), &certificate_);
   if (run_.ShouldRecentre(certificate_) && !run_.Exhausted(1)) {
     Recentre(certificate_, values_, image_);
+    backup_.Moved(run_.differences());
+    backup_.Moved({certificate_.shift, certificate_.shift});
     return Improve();
   }
   return run_.Enough(certificate_) || run_.Exhausted(1);
 }
 
-void ModifiedPolicyIteration::Evaluate(int most_passes) {
+double ModifiedPolicyIteration::Passes(int most_passes, double goal, std::uint64_t bytes,
+                                       const std::function<double()>& pass) {
   const std::uint64_t states = run_.model().states();
   const double share = static_cast<double>(states) / static_cast<double>(run_.model().rows());
+  double span = run_.differences().span();
+  for (int i = 0; i < most_passes && span > goal && !run_.Exhausted(share + 1); ++i) {
+    const Stopwatch watch;
+    span = pass();
+    run_.Count(states, bytes, watch.Seconds());
+  }
+  return span;
+}
+
+void ModifiedPolicyIteration::Evaluate(int most_passes) {
+  const int threads = run_.options().threads;
   const double start = run_.differences().span();
   // No closer than the last backup will need.
   const double goal =
       std::max(kForcing * start, 0.5 * run_.options().tolerance * (1 - run_.discount()) /
                                      std::max(run_.discount(), 1e-300));
-  policy_.Gather(run_.model(), run_.discount(), actions_, run_.options().threads);
-  double span = start;
-  int passes = 0;
-  values_.swap(image_);
-  while (passes < most_passes && span > goal && !run_.Exhausted(share + 1)) {
-    const Stopwatch watch;
-    const Differences differences = policy_.Pass(values_, image_, run_.options().threads);
-    run_.Count(states, policy_.bytes(), watch.Seconds());
-    values_.swap(image_);
-    span = differences.span();
-    ++passes;
+  policy_.Gather(run_.model(), run_.discount(), actions_, threads);
+  if (use_coarse_ && start > goal && most_passes > 0 &&
+      most_passes <= CoarseEvaluation::kMostPasses &&
+      CoarseEvaluation::CanStart(run_.differences())) {
+    coarse_.Start(values_, image_, run_.differences(), most_passes, threads);
+    const double span = Passes(most_passes, goal, policy_.coarse_bytes(),
+                               [&] { return coarse_.Pass(policy_, run_.discount(), threads); });
+    backup_.Moved(coarse_.AddTo(values_, threads));
+    use_coarse_ = span < kCoarseProgress * start;
+    return;
   }
+  values_.swap(image_);
+  backup_.Moved(run_.differences());
+  Passes(most_passes, goal, policy_.bytes(), [&] {
+    const Differences differences = policy_.Pass(values_, image_, threads);
+    values_.swap(image_);
+    backup_.Moved(differences);
+    return differences.span();
+  });
 }
 
 std::vector<double> ModifiedPolicyIteration::LowerBound() const {
@@ -272,7 +314,14 @@ std::vector<double> ModifiedPolicyIteration::LowerBound() const {
 }
 
 Solution ModifiedPolicyIteration::Finish() {
-  return run_.Finish(SolveMethod::kMpi, std::move(image_), std::move(actions_), certificate_);
+  const int threads = run_.options().threads;
+  std::vector<std::uint32_t> actions = actions_;  // the policy stays as it is
+  const auto backup = [&](std::span<const double> values, std::span<double> image) {
+    backup_.Moved(DifferencesOf(values_, values, threads));
+    return backup_.Pass(policy_, values, image, actions, threads).differences;
+  };
+  return run_.Finish(SolveMethod::kMpi, std::move(image_), std::move(actions_), certificate_,
+                     backup);
 }
 
 namespace {
