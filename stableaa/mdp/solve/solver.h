@@ -16,16 +16,18 @@
 //           alone. Works by components, each finished before those that lead to it.
 //   ipi     the same with each policy evaluated by a preconditioned Krylov method.
 //   pi      the same with each policy evaluated exactly, by a sparse LU factorisation if it fits.
-//   auto    begins as mpi; switches to gs if that would take too long, and to ipi if a policy's
-//           values then converge too slowly. automatic.h says how it chooses.
+//   auto    by components with what fits each if there are absorbing states; otherwise begins as
+//           mpi and goes by components if that would take too long. automatic.h says how it chooses.
 //
 // Certificate. Whatever the method, the result comes from one last plain backup: with d = TV − V
 //
 //   TV + γ/(1−γ) min d  ≤  V*  ≤  TV + γ/(1−γ) max d,
 //
 // widened by the possible rounding error. The returned values are TV moved to the middle of that
-// interval, and the policy is the one that attains the maxima in that backup. So `error` bounds
-// |V*(s) − V(s)| in every state, and `policy_error` bounds what following the policy can lose.
+// interval (or V, with 1/(1−γ), if that meets the tolerance), and the policy is the one that attains
+// the maxima in that backup. So `error` bounds |V*(s) − V(s)| in every state, and `policy_error`
+// bounds what following the policy can lose. Where rounding keeps the bounds from the tolerance,
+// values and bounds are refined in twice the precision (refinement.h).
 //
 // The result has the same bits for any number of threads.
 #ifndef STABLEAA_MDP_SOLVE_SOLVER_H_
