@@ -23,7 +23,7 @@ constexpr int kProbeImprovements = 4;
 constexpr double kMostGrowth = 1.5;
 constexpr double kLeastShrinkage = 0.95;
 constexpr int kProbePasses = 5;
-constexpr int kEvaluationPasses = 10;
+constexpr int kLaterPasses = 10;
 
 // The iterations (full passes) that mpi may still need after the probe. Finding an order and
 // renumbering take about as long as 20, and only then does the work begin.
@@ -132,7 +132,7 @@ std::variant<Solution, Rest> TryModifiedPolicyIteration(SolveRun& run) {
       limit = better <= kMostIterations ? run.iterations() + 2 * better + 5 : 0;
     }
     if (run.iterations() > limit) break;
-    iteration.Evaluate(improvements < kProbeImprovements ? kProbePasses : kEvaluationPasses);
+    iteration.Evaluate(improvements < kProbeImprovements ? kProbePasses : kLaterPasses);
   }
   Rest rest{.start = iteration.LowerBound(), .reason = Reason(before, now)};
   const double least = LeastValue(run.model(), run.discount());

@@ -17,7 +17,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr int kMostPolicyPasses = 20;
 
 // A policy is evaluated until its change is this fraction of the improvement's.
-constexpr double kForcing = 0.1;
+constexpr double kComponentForcing = 0.1;
 
 // When auto switches from passes to a Krylov method. In a small component a wrong guess costs
 // little, so one evaluation whose passes do not halve the change is enough. In a large one the
@@ -59,7 +59,7 @@ class KrylovAccuracy {
   }
 
  private:
-  double relative_ = kForcing;
+  double relative_ = kComponentForcing;
   double least_change_ = kInfinite;
   int without_gain_ = 0;
 };
@@ -380,7 +380,7 @@ double ComponentSolve::EvaluateByPasses(double change) {
   for (int i = 0; i < most && !run_.Exhausted(share + 1); ++i) {
     now = policy_.Pass();
     if (i == 0) first = now;
-    if (now <= kForcing * change || now <= goal_) return 0;
+    if (now <= kComponentForcing * change || now <= goal_) return 0;
     if (guessing && i + 1 == kFirstPasses && now >= 0.95 * first) break;
   }
   return first > 0 ? now / first : 0;
