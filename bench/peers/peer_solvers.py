@@ -1,7 +1,10 @@
-"""Solves one model with one peer, in a process of its own; solve.py starts it.
+"""Solves one model with one peer, in a process of its own; peer_runs.py starts it.
 
-Usage: peer_solvers.py PEER MODEL.npz VALUES.npy --tolerance E --timeout S --memory BYTES
+Usage: peer_solvers.py PEER MODEL.npz VALUES.npy [--discount G] --tolerance E --memory BYTES
        peer_solvers.py --load READER FILE --timeout S --memory BYTES
+
+Every line of standard input is a turn: it holds the CPU seconds that solving may take. For each the
+peer solves the model from the start, with objects made anew.
 
 Each peer is a function that takes the model and returns two others: solve() does the work that is
 timed, values() takes the answer out of the peer's objects afterwards. The options that a peer gets
@@ -23,7 +26,8 @@ are those for which its documentation or source promises the tolerance in the su
   minimised, mixed rewards are shifted.
 
 The time-out is in CPU seconds (ITIMER_PROF, whose signal ends the process), so that a busy machine
-ends nothing early. Prints one JSON object when the peer is ready to solve and one at the end.
+ends nothing early. Prints two JSON objects per turn: one when the peer is ready to solve, one with
+the time that solving took, after the values are in VALUES.npy.
 """
 
 import argparse
@@ -222,11 +226,17 @@ def load_mdpsolver(path):
 READERS = {"storm drn": load_drn, "mdpsolver csv": load_mdpsolver}
 
 
+def cpu_seconds():
+    """Of this process. While ITIMER_PROF runs, time.process_time() moves only once per tick."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
 def timed(work):
     """Result, CPU seconds, wall seconds."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall, cpu = time.perf_counter(), cpu_seconds()
     result = work()
-    return result, time.process_time() - cpu, time.perf_counter() - wall
+    return result, cpu_seconds() - cpu, time.perf_counter() - wall
 
 
 def limit_cpu(seconds):
@@ -243,31 +253,44 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="+", metavar="PEER MODEL.npz VALUES.npy | FILE")
     parser.add_argument("--load", choices=READERS)
+    parser.add_argument("--discount", type=float, help="wins over the model's")
     parser.add_argument("--tolerance", type=float, default=1e-6)
     parser.add_argument("--timeout", type=float, default=120.0)
     parser.add_argument("--memory", type=int, default=12 * 10**9)
     return parser.parse_args()
 
 
+def load(arguments):
+    read = READERS[arguments.load](pathlib.Path(arguments.what[0]))
+    limit_cpu(arguments.timeout)
+    _, cpu, wall = timed(read)
+    report(stage="load", cpu=cpu, wall=wall)
+
+
+def solve_in_turns(peer, model, values_file, tolerance):
+    for turn in sys.stdin:
+        # Building a peer's model may take longer than solving it; that is not what is measured.
+        limit_cpu(max(300.0, float(turn)))
+        (solve, values), cpu, wall = timed(lambda: PEERS[peer]()(model, tolerance))
+        report(stage="ready", cpu=cpu, wall=wall)
+        limit_cpu(float(turn))
+        result, cpu, wall = timed(solve)
+        limit_cpu(0)
+        np.save(values_file, values(result))
+        report(stage="solved", cpu=cpu, wall=wall)
+
+
 def main():
     arguments = parse_arguments()
     resource.setrlimit(resource.RLIMIT_AS, (arguments.memory, arguments.memory))
     if arguments.load:
-        load = READERS[arguments.load](pathlib.Path(arguments.what[0]))
-        limit_cpu(arguments.timeout)
-        report(stage="load", **dict(zip(("cpu", "wall"), timed(load)[1:])))
+        load(arguments)
         return
-    peer, model, values_file = arguments.what
-    # Building a peer's model may take longer than solving it; that is not what is measured.
-    limit_cpu(max(300.0, arguments.timeout))
-    (solve, values), cpu, wall = timed(
-        lambda: PEERS[peer]()(Model(model), arguments.tolerance))
-    report(stage="ready", cpu=cpu, wall=wall)
-    limit_cpu(arguments.timeout)
-    result, cpu, wall = timed(solve)
-    limit_cpu(0)
-    np.save(values_file, values(result))
-    report(stage="solved", cpu=cpu, wall=wall)
+    peer, model_file, values_file = arguments.what
+    model = Model(model_file)
+    if arguments.discount is not None:
+        model.discount = arguments.discount
+    solve_in_turns(peer, model, values_file, arguments.tolerance)
 
 
 if __name__ == "__main__":

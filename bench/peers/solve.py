@@ -30,17 +30,18 @@ import dataclasses
 import json
 import os
 import pathlib
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 try:
     import numpy as np
 
+    import peer_runs
     import peer_solvers
+    from peer_runs import own_program_run, say
+    from tables import markdown_table, number, peer_cell
 except ImportError as error:
     print(f"solve: skipped: {error}")
     sys.exit(77)
@@ -110,37 +111,6 @@ FAMILIES = {
 LOADED = "garnet-1m"  # the family whose text files are loaded
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-def one_thread():
-    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-            "NUMBA_NUM_THREADS": "1"}
-
-
-def own_program_run(command, threads):
-    """The JSON object that the program printed, and how much of its cores it got."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    output = process.stdout.read()
-    complaint = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.stdout.close()
-    process.stderr.close()
-    wall = time.perf_counter() - start
-    lines = [line for line in output.splitlines() if line.startswith("{")]
-    if not lines:
-        last = complaint.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
-        return {"failed": last[0], "exit_code": process.returncode}
-    run = json.loads(lines[-1])
-    total = usage.ru_utime + usage.ru_stime
-    run["share"], run["total_cpu"] = total / wall / threads, total
-    run["cpu"] = min(run["seconds"], total) if threads == 1 else run["seconds"]
-    return run
-
-
 def median_run(command, threads):
     """The median of three runs, of the best three if the machine was busy."""
     runs = []
@@ -194,41 +164,15 @@ def own_error(model, values):
     return float(np.abs(model.backup(values) - values).max() / (1.0 - model.discount))
 
 
-def run_worker(arguments, timeout):
-    """What a process of peer_solvers.py reported, by stage, and why it ended early, if so."""
-    command = [sys.executable, peer_solvers.__file__, *arguments, "--timeout", f"{timeout:.1f}"]
-    try:
-        process = subprocess.run(command, capture_output=True, text=True, env=one_thread(),
-                                 timeout=4 * timeout + 900)
-    except subprocess.TimeoutExpired:
-        return {}, "time"
-    rows = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
-    stages = {row["stage"]: row for row in rows}
-    if process.returncode == 0:
-        return stages, None
-    if process.returncode == -signal.SIGPROF:
-        return stages, "time"
-    if "MemoryError" in process.stderr or "bad_alloc" in process.stderr:
-        return stages, "memory"
-    last = process.stderr.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
-    return stages, last[0][:100]
-
-
 def run_peer(name, model_file, model, ours, folder, timeout):
     """What one peer took and how far off it is."""
-    answer = folder / "values.npy"
-    answer.unlink(missing_ok=True)
-    stages, ended = run_worker([name, str(model_file), str(answer)], timeout)
-    row = {"peer": name, "load": stages.get("ready", {}).get("cpu")}
-    if ended:
-        row["ended"] = ended if "ready" in stages else f"building: {ended}"
-        row["after"] = timeout
-        return row
-    solved, values = stages["solved"], np.load(answer)
-    row.update(seconds=solved["cpu"], wall=solved["wall"],
-               error=float(np.abs(values - ours["values"]).max()),
-               certificate=own_error(model, values))
-    row["right"] = row["error"] <= 1.1 * TOLERANCE + ours["bound"]
+    with peer_runs.PeerWorker(name, model_file, folder / "values.npy", TOLERANCE) as worker:
+        row = worker.turn(timeout)
+        if "ended" not in row:
+            values = worker.values()
+            row["error"] = float(np.abs(values - ours["values"]).max())
+            row["certificate"] = own_error(model, values)
+            row["right"] = row["error"] <= 1.1 * TOLERANCE + ours["bound"]
     return row
 
 
@@ -242,20 +186,12 @@ def peers_of(family, arguments):
     return names
 
 
-def best_of(peers):
-    right = [row for row in peers if row.get("right")]
-    return min(right, key=lambda row: row["seconds"]) if right else None
-
-
 def run_peers(names, model_file, model, ours, folder, arguments):
     rows = []
     for name in names:
-        best = best_of(rows)
-        timeout = arguments.timeout
-        if best and arguments.give_up:
-            timeout = min(timeout, max(3.0, arguments.give_up * best["seconds"]))
+        timeout = peer_runs.timeout_of_next(rows, arguments, least=3.0)
         rows.append(run_peer(name, model_file, model, ours, folder, timeout))
-        say(f"  {name}: {cell(rows[-1])}")
+        say(f"  {name}: {peer_cell(rows[-1])}")
     return rows
 
 
@@ -316,7 +252,7 @@ def measure_family(name, arguments, folder):
 def judge(row, family):
     """Adds ratios and whether the bars are met."""
     seconds, two = row["auto"]["cpu"], row["auto_two"]["cpu"]
-    best = best_of(row["peers"])
+    best = peer_runs.best_of(row["peers"])
     bars = row["bars"] = {}
     if best:
         row.update(best_peer=best["peer"], best_peer_seconds=best["seconds"],
@@ -367,8 +303,7 @@ def measure_loading(arguments, folder):
     own_text = folder / "mdpsolver.csv"
     write_mdpsolver_files(files["csv"], peer_solvers.Model(files["npz"]), own_text)
     for reader, file in (("storm drn", files["drn"]), ("mdpsolver csv", own_text)):
-        stages, ended = run_worker(["--load", reader, str(file)], arguments.timeout)
-        row["seconds"][reader] = ended or stages["load"]["cpu"]
+        row["seconds"][reader] = peer_runs.load_seconds(reader, file, arguments.timeout)
     theirs = [row["seconds"][reader] for reader in peer_solvers.READERS
               if isinstance(row["seconds"][reader], float)]
     if theirs:
@@ -377,23 +312,6 @@ def measure_loading(arguments, folder):
         row["bars"] = {f">= {LOADING_BAR:g}x": row["times_as_fast"] >= LOADING_BAR}
     say(f"  {row['seconds']}")
     return row
-
-
-def number(value):
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def cell(row):
-    """One peer on one family, for the table."""
-    if "ended" in row:
-        return f"> {row['after']:.3g}" if row["ended"] == "time" else row["ended"]
-    seconds = number(row["seconds"])
-    return seconds if row["right"] else f"wrong by {row['error']:.2g} ({seconds})"
-
-
-def table(heads, rows):
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(str(text) for text in line) + " |" for line in lines)
 
 
 def summary_line(row):
@@ -412,17 +330,18 @@ def markdown(rows):
     rows = [row for row in rows if "bars" in row and "family" in row]
     heads = ["family", "best right peer", "its s", "ours, s", "two threads", "ratio", "ratio two",
              "auto took", "best single", "auto/best", "answer", "bars", "load"]
-    parts = [table(heads, map(summary_line, rows))]
+    parts = [markdown_table(heads, map(summary_line, rows))]
     peers = [name for name in peer_solvers.PEERS
              if any(peer["peer"] == name for row in rows for peer in row["peers"])]
     if peers:
-        cells = [{peer["peer"]: cell(peer) for peer in row["peers"]} for row in rows]
-        parts.append(table(["family", *peers],
-                           ([row["family"], *(found.get(name, "") for name in peers)]
-                            for row, found in zip(rows, cells))))
-    parts.append(table(["family", "auto", *METHODS],
-                       ([row["family"], number(row["auto"]["cpu"]),
-                         *(number(row["methods"][name]) for name in METHODS)] for row in rows)))
+        cells = [{peer["peer"]: peer_cell(peer) for peer in row["peers"]} for row in rows]
+        parts.append(markdown_table(
+            ["family", *peers], ([row["family"], *(found.get(name, "") for name in peers)]
+                                 for row, found in zip(rows, cells))))
+    parts.append(markdown_table(
+        ["family", "auto", *METHODS],
+        ([row["family"], number(row["auto"]["cpu"]),
+          *(number(row["methods"][name]) for name in METHODS)] for row in rows)))
     for row in loads:
         bars = "".join(f"; {bar} {'met' if met else '**missed**'}"
                        for bar, met in row.get("bars", {}).items())
