@@ -57,7 +57,10 @@ inline Model RandomModel(std::uint64_t seed, std::uint64_t most_states = 12,
 }
 
 // 113 bits of mantissa: the solver's own bounds can be as tight as the rounding of a double.
-__extension__ using Quad = __float128;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+using Quad = __float128;
+#pragma GCC diagnostic pop
 
 inline Quad QuadRowValue(const Model& model, double discount, std::uint64_t row,
                          const std::vector<Quad>& values) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -140,20 +141,45 @@ std::variant<Solution, Rest> TryModifiedPolicyIteration(SolveRun& run) {
   return rest;
 }
 
-// A Gauss–Seidel pass over the model as it is stored, against the transitions.
-Solution SolveAcyclic(SolveRun& run, const FirstLook& look) {
+struct PassChange {
+  double largest = 0;
+  std::uint64_t states = 0;  // that changed
+};
+
+// A Gauss–Seidel pass over the model as it is stored, against most of the transitions.
+PassChange PassByNumber(SolveRun& run, const FirstLook& look, std::vector<double>& values) {
   const Model& model = run.model();
-  std::vector<double> values(model.states());
+  const CountedPass counted(run, model.rows(), PassBytes(model));
   const auto states = static_cast<std::uint32_t>(model.states());
-  {
-    const CountedPass counted(run, model.rows(), PassBytes(model));
-    for (std::uint32_t i = 0; i < states; ++i) {
-      const std::uint32_t s = look.upward() ? states - 1 - i : i;
-      values[s] = BestWithoutLoop(model.arrays(), run.discount(), values.data(), s);
-    }
+  PassChange change;
+  for (std::uint32_t i = 0; i < states; ++i) {
+    const std::uint32_t s = look.upward() ? states - 1 - i : i;
+    const double best = BestWithoutLoop(model.arrays(), run.discount(), values.data(), s);
+    change.largest = std::max(change.largest, std::abs(best - values[s]));
+    change.states += static_cast<std::uint64_t>(best != values[s]);
+    values[s] = best;
   }
+  return change;
+}
+
+// Such passes: one without cycles, otherwise as long as they change hardly any state. Nothing if
+// they are not enough, or at a limit.
+std::optional<Solution> TryPasses(SolveRun& run, const FirstLook& look,
+                                  std::vector<double>& values) {
+  constexpr int kMostPasses = 4;
+  constexpr std::uint64_t kFewStates = 20;  // one in so many
+  for (int pass = 1;; ++pass) {
+    if (run.Exhausted(2)) return std::nullopt;
+    const PassChange change = PassByNumber(run, look, values);
+    // A state's plain residual is at most the change of others since its turn.
+    if (look.acyclic_as_numbered() || change.largest <= run.ResidualGoal()) break;
+    if (pass == kMostPasses || change.states > values.size() / kFewStates) return std::nullopt;
+  }
+  const double passes = run.iterations();
   Solution solution = run.BackupAndFinish(SolveMethod::kGs, std::move(values));
-  solution.choice = "gs: no cycles, one sweep against the order of the states was enough";
+  solution.choice = fmt::format("gs: {}{:.0f} sweep{} in the order of the states {} enough",
+                                look.acyclic_as_numbered() ? "no cycles, " : "", passes,
+                                passes == 1 ? "" : "s", passes == 1 ? "was" : "were");
   return solution;
 }
 
@@ -167,7 +193,16 @@ Solution SolveAbsorbing(SolveRun& run, const FirstLook& look) {
   } else if (model.transitions() == model.rows()) {
     plan.sequence = FindStateSequence(model, StateOrder::kBfs);
   }
-  plan.start.assign(model.states(), std::min(0.0, LeastValue(model, run.discount())));
+  // From V = 0: below the optimum if no reward is negative, and often the optimum of many states.
+  std::vector<double> values(model.states());
+  if (look.ordered()) {
+    if (std::optional<Solution> solution = TryPasses(run, look, values)) {
+      return *std::move(solution);
+    }
+  }
+  const double least = LeastValue(model, run.discount());
+  if (least < 0) std::ranges::fill(values, least);
+  plan.start = std::move(values);
   ComponentOutcome outcome = SolveByComponents(run, std::move(plan));
   outcome.solution.choice =
       outcome.components == 0
@@ -183,7 +218,7 @@ Solution SolveAbsorbing(SolveRun& run, const FirstLook& look) {
 Solution SolveAutomatically(SolveRun& run) {
   if (!run.model().wide()) {
     const FirstLook look = LookAt(run);
-    if (look.acyclic_as_numbered() && !run.Exhausted(2)) return SolveAcyclic(run, look);
+    // Without cycles there are absorbing states.
     if (look.absorbing && !look.nothing_to_do) return SolveAbsorbing(run, look);
   }
   std::variant<Solution, Rest> tried = TryModifiedPolicyIteration(run);

@@ -343,6 +343,7 @@ bool ComponentSolve::EvaluateDirectly() {
     return true;
   }
   direct_failed_ = true;
+  directly_evaluated_ = false;
   evaluation_ = pace_.any() ? Evaluation::kKrylov : Evaluation::kPasses;
   return false;
 }
