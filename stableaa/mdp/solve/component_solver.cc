@@ -313,11 +313,13 @@ void ComponentSolve::Evaluate(double change) {
 
 // False if elimination takes too long, which will not be tried again.
 bool ComponentSolve::EvaluateDirectly() {
-  // Operations per state and transition of a policy. An order that takes more than the first number
-  // is given up if there may be a better one.
+  // Operations per state and transition of a policy. In small components, an order that takes more
+  // than the first number is given up if there may be a better one. In large ones a failure is
+  // dear, most of all where nothing is known of a good order.
   constexpr double kFewOperations = 20;
   constexpr double kMostOperations = 80;
   constexpr double kMostOperationsInLarge = 30;
+  constexpr double kMostOperationsInSequence = 10;
   const auto states = static_cast<double>(model_.states());
   const double size = states + states * static_cast<double>(model_.transitions()) /
                                    static_cast<double>(model_.rows());
@@ -331,12 +333,16 @@ bool ComponentSolve::EvaluateDirectly() {
     work_.prefers_other_order_ = other;
     return true;
   };
-  const bool large = !component_.depth_first.empty();
   const bool first = work_.prefers_other_order_;
-  const bool done =
-      large ? eliminate(first, kMostOperationsInLarge) || eliminate(!first, kMostOperationsInLarge)
-            : eliminate(first, kFewOperations) || eliminate(!first, kMostOperations) ||
-                  eliminate(first, kMostOperations);
+  bool done = false;
+  if (component_.direct_first) {
+    done = eliminate(first, kFewOperations) || eliminate(!first, kMostOperations) ||
+           eliminate(first, kMostOperations);
+  } else if (!component_.depth_first.empty()) {
+    done = eliminate(first, kMostOperationsInLarge) || eliminate(!first, kMostOperationsInLarge);
+  } else {
+    done = eliminate(false, kMostOperationsInSequence);
+  }
   if (done) {
     run_.CountInner(1);
     directly_evaluated_ = true;
