@@ -194,8 +194,10 @@ Solution SolveAbsorbing(SolveRun& run, const FirstLook& look) {
     plan.sequence = FindStateSequence(model, StateOrder::kBfs);
   }
   // From V = 0: below the optimum if no reward is negative, and often the optimum of many states.
+  // Where neighbours are far apart in memory, a pass is too dear for a guess.
+  constexpr std::uint64_t kSmallModel = 8'000'000;  // bytes
   std::vector<double> values(model.states());
-  if (look.ordered()) {
+  if (look.ordered() || model.bytes() <= kSmallModel) {
     if (std::optional<Solution> solution = TryPasses(run, look, values)) {
       return *std::move(solution);
     }

@@ -8,18 +8,18 @@ namespace stableaa {
 
 namespace {
 
-// Sorts the entries from `begin` on by column. Rows are short and often in reverse order.
-void SortRow(SparseRows& rows, std::size_t begin) {
-  for (std::size_t i = begin + 1; i < rows.columns.size(); ++i) {
-    const std::uint32_t column = rows.columns[i];
-    const double weight = rows.weights[i];
-    std::size_t j = i;
-    for (; j > begin && rows.columns[j - 1] > column; --j) {
-      rows.columns[j] = rows.columns[j - 1];
-      rows.weights[j] = rows.weights[j - 1];
+// Sorts a row by column. Rows are short and often in reverse order.
+void SortRow(std::uint32_t* columns, double* weights, std::uint64_t length) {
+  for (std::uint64_t i = 1; i < length; ++i) {
+    const std::uint32_t column = columns[i];
+    const double weight = weights[i];
+    std::uint64_t j = i;
+    for (; j > 0 && columns[j - 1] > column; --j) {
+      columns[j] = columns[j - 1];
+      weights[j] = weights[j - 1];
     }
-    rows.columns[j] = column;
-    rows.weights[j] = weight;
+    columns[j] = column;
+    weights[j] = weight;
   }
 }
 
@@ -43,23 +43,34 @@ void ComponentPolicy::Gather() {
   }
   gathered.assign(actions.begin(), actions.end());
   factored_ = false;
-  buffers_.policy.Clear();
-  buffers_.policy.offsets.reserve(actions.size() + 1);
-  buffers_.constants.clear();
-  buffers_.constants.reserve(actions.size());
-  for (std::uint64_t i = 0; i < actions.size(); ++i) AddRow(i);
+  CopyRows();
 }
 
-void ComponentPolicy::AddRow(std::uint64_t state) {
+// Twice over the states: growing vectors row by row would take as long as a pass.
+void ComponentPolicy::CopyRows() {
+  const std::uint64_t states = model_.states();
+  const std::uint64_t* const row_transitions = model_.row_transitions();
   SparseRows& policy = buffers_.policy;
-  const std::uint64_t row = model_.state_rows()[state] + model_.actions[state];
-  const std::uint64_t begin = model_.row_transitions()[row];
-  const std::uint64_t end = model_.row_transitions()[row + 1];
-  policy.columns.insert(policy.columns.end(), model_.columns() + begin, model_.columns() + end);
-  policy.weights.insert(policy.weights.end(), model_.weights() + begin, model_.weights() + end);
-  SortRow(policy, policy.offsets.back());
-  policy.offsets.push_back(policy.columns.size());
-  buffers_.constants.push_back(model_.constants()[row]);
+  policy.offsets.resize(states + 1);
+  buffers_.constants.resize(states);
+  policy.offsets[0] = 0;
+  for (std::uint64_t i = 0; i < states; ++i) {
+    const std::uint64_t row = model_.state_rows()[i] + model_.actions[i];
+    policy.offsets[i + 1] = policy.offsets[i] + row_transitions[row + 1] - row_transitions[row];
+    buffers_.constants[i] = model_.constants()[row];
+  }
+  policy.columns.resize(policy.offsets.back());
+  policy.weights.resize(policy.offsets.back());
+  for (std::uint64_t i = 0; i < states; ++i) {
+    const std::uint64_t from = row_transitions[model_.state_rows()[i] + model_.actions[i]];
+    const std::uint64_t to = policy.offsets[i];
+    const std::uint64_t length = policy.offsets[i + 1] - to;
+    for (std::uint64_t k = 0; k < length; ++k) {
+      policy.columns[to + k] = model_.columns()[from + k];
+      policy.weights[to + k] = model_.weights()[from + k];
+    }
+    SortRow(policy.columns.data() + to, policy.weights.data() + to, length);
+  }
 }
 
 double ComponentPolicy::Pass() {

@@ -51,7 +51,7 @@ class ComponentPolicy {
   void EvaluateExactly(double goal);
 
  private:
-  void AddRow(std::uint64_t state);
+  void CopyRows();
   void Factor();
   void FindResidual();
   void AddCorrection();

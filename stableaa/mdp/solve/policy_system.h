@@ -28,11 +28,6 @@ struct SparseRows {
 
   std::size_t size() const { return offsets.size() - 1; }
   std::size_t entries() const { return offsets.back(); }
-  void Clear() {
-    offsets.assign(1, 0);
-    columns.clear();
-    weights.clear();
-  }
 };
 
 // y ← (I − W) x. The same bits for any number of threads.
