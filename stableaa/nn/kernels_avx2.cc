@@ -1,4 +1,6 @@
 // For AVX2 with fused multiply-add: 6 rows × 2 vectors of the 16 registers.
+#include <immintrin.h>
+
 #define STABLEAA_KERNELS kAvx2Kernels
 #define STABLEAA_NAME "avx2"
 #define STABLEAA_LANES 8
