@@ -113,7 +113,7 @@ void TryReplay(Bytes bytes, const Kind& kind) {
   Replay replay = kind.Make();
   ByteReader in(bytes, "fuzz");
   if (!Accepts([&] { replay.Load(in, kind.directory.path(), kActions); })) {
-    return Require(replay.next_id() == 0);
+    return Require(replay.stream(0).next_id() == 0);
   }
   ByteWriter out;
   replay.Save(out);

@@ -123,17 +123,25 @@ void RunTrain(const AgentBench& bench) {
   const RunOptions options = Options(bench);
   const TrainTiming timing = MeasureTraining(options, bench.seconds);
   if (bench.json) {
-    const Json object = {
-        {"preset", options.train.preset},    {"env", options.train.env},
-        {"threads", bench.threads},          {"steps_per_second", timing.steps_per_second},
-        {"environment", timing.environment}, {"acting", timing.acting},
-        {"sampling", timing.sampling},       {"targets", timing.targets},
-        {"gradient", timing.gradient},       {"other", timing.other}};
+    const Json object = {{"preset", options.train.preset},
+                         {"env", options.train.env},
+                         {"threads", bench.threads},
+                         {"num_envs", options.env.num_envs},
+                         {"update_interval_steps", options.train.update_interval_steps},
+                         {"steps_per_second", timing.steps_per_second},
+                         {"environment", timing.environment},
+                         {"acting", timing.acting},
+                         {"sampling", timing.sampling},
+                         {"targets", timing.targets},
+                         {"gradient", timing.gradient},
+                         {"other", timing.other}};
     fmt::print("{}\n", JsonText(object));
     return;
   }
-  PrintPlain("{}; {}\n{} on {}, threads: {}: {:.4g} steps/s\n", MachineName(), CompilerName(),
-             options.train.preset, options.train.env, bench.threads, timing.steps_per_second);
+  PrintPlain(
+      "{}; {}\n{} on {}, threads: {}, environments: {}, steps per update: {}: {:.4g} steps/s\n",
+      MachineName(), CompilerName(), options.train.preset, options.train.env, bench.threads,
+      options.env.num_envs, options.train.update_interval_steps, timing.steps_per_second);
   const std::vector<std::pair<const char*, double>> parts = {
       {"environment", timing.environment}, {"acting", timing.acting},
       {"sampling", timing.sampling},       {"targets", timing.targets},

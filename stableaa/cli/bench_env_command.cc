@@ -105,7 +105,8 @@ void AddEnvBenchCommand(CLI::App& bench) {
   env->add_option("--seconds", options->seconds, "Time for each (default: 2)")
       ->check(CLI::Range(0.01, 3600.0).description(""))
       ->type_name("S in [0.01, 3600]");
-  options->settings.AddTo(*env, {.used = {"env."}});
+  options->settings.AddTo(
+      *env, {.used = {"env."}, .except = {{{"env.num_envs"}, "--num-envs says that"}}});
   env->add_flag("--json", options->json, "One JSON object per environment");
   env->footer(
       "For atari/ and gymnasium/ with one worker the same environments are also stepped by a loop "

@@ -121,7 +121,8 @@ void AddReplayBenchCommand(CLI::App& bench) {
   replay->add_option("--compression", options->compression, "Of the frames (default: each in turn)")
       ->check(CLI::IsMember(names).description(""))
       ->type_name(type);
-  options->settings.AddTo(*replay, {.used = {"env."}});
+  options->settings.AddTo(
+      *replay, {.used = {"env."}, .except = {{{"env.num_envs"}, "one environment is played"}}});
   replay->add_flag("--json", options->json, "One JSON object per compression");
   replay->footer(
       "Sampling and copying out, median of one second; one core.\n"

@@ -223,7 +223,9 @@ void AddEnvCommand(CLI::App& program) {
   rollout->add_option("--video", flags->video, "Video of all steps (needs ffmpeg)")
       ->type_name("FILE.mp4");
   rollout->add_flag("--terminal", flags->terminal, "Watch in the terminal, at the usual speed");
-  flags->settings.AddTo(*rollout, {.used = {"env."}});
+  flags->settings.AddTo(
+      *rollout,
+      {.used = {"env."}, .except = {{{"env.num_envs"}, "episodes are played one by one"}}});
   rollout->add_flag("--json", flags->json, "One JSON object with the statistics");
   rollout->footer(
       "Standard deviations divide by n - 1. Channel means are over the observations after each "

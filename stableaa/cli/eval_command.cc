@@ -95,9 +95,10 @@ void AddEvalCommand(CLI::App& program) {
   auto flags = std::make_shared<EvalFlags>();
   CLI::App* eval =
       program.add_subcommand("eval", "Play games with a trained agent and sum them up");
-  flags->agent.AddTo(
-      *eval, "eval.episodes of the run, 10",
-      {.used = {"env.", "eval."}, .except = {{{"eval.interval_steps"}, "it evaluates once"}}});
+  flags->agent.AddTo(*eval, "eval.episodes of the run, 10",
+                     {.used = {"env.", "eval."},
+                      .except = {{{"eval.interval_steps"}, "it evaluates once"},
+                                 {{"env.num_envs"}, "eval.parallel says that"}}});
   eval->add_option("--epsilon", flags->epsilon,
                    "Probability of a random action (default: eval.epsilon of the run, 0.01)")
       ->check(CLI::Range(0., 1.).description(""))

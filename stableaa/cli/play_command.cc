@@ -144,10 +144,11 @@ void AddPlayCommand(CLI::App& program) {
   auto flags = std::make_shared<PlayFlags>();
   CLI::App* play =
       program.add_subcommand("play", "Watch a trained agent and the values it gives its actions");
-  flags->agent.AddTo(*play, "1",
-                     {.used = {"env.", "eval."},
-                      .except = {{{"eval.interval_steps", "eval.episodes", "eval.parallel"},
-                                  "--episodes says how many games are played, one by one"}}});
+  flags->agent.AddTo(
+      *play, "1",
+      {.used = {"env.", "eval."},
+       .except = {{{"eval.interval_steps", "eval.episodes", "eval.parallel", "env.num_envs"},
+                   "--episodes says how many games are played, one by one"}}});
   play->add_option("--gif", flags->gif,
                    "Animated picture of all steps, with a bar for the value of each action (needs "
                    "ffmpeg)")

@@ -154,6 +154,22 @@ TEST_F(FullTrainCommand, KillsChangeNothingOnMinatar) {
                              {.most = 6, .max_threads = 3, .seed = 22});
 }
 
+TEST_F(FullTrainCommand, KillsChangeNothingWithSeveralEnvironments) {
+  const Arguments several =
+      Sets({"env.num_envs=4", "agent.n_step=3", "replay.prioritized=true", "replay.size=300",
+            "train.update_interval_steps=3", "replay.importance_steps=500"});
+  ExpectKillsToChangeNothing(folder_.path(), kCartpole + several,
+                             {.most = 6, .max_threads = 3, .seed = 41});
+  ExpectKillsToChangeNothing(
+      folder_.path(),
+      Arguments{"--env", "minatar/space_invaders", "--steps", "600"} + several +
+          Sets({"train.batch=8", "replay.start=100", "agent.target_interval_updates=30",
+                "agent.weights.batch=64", "eval.interval_steps=250", "eval.episodes=2",
+                "env.max_episode_steps=60", "train.log_interval_steps=50",
+                "checkpoint.interval_steps=50"}),
+      {.most = 6, .max_threads = 3, .seed = 42});
+}
+
 TEST_F(FullTrainCommand, KillsChangeNothingOnAtari) {
   if (!HasAtari()) GTEST_SKIP() << "scripts/atari makes a Python with ale-py";
   ExpectKillsToChangeNothing(
@@ -164,6 +180,19 @@ TEST_F(FullTrainCommand, KillsChangeNothingOnAtari) {
                 "env.max_episode_steps=45", "train.log_interval_steps=20", "replay.size=200",
                 "checkpoint.interval_steps=30", "exploration.epsilon_steps=150"}),
       {.most = 4, .max_threads = 2, .seed = 31});
+}
+
+TEST_F(FullTrainCommand, KillsChangeNothingWithSeveralAtaris) {
+  if (!HasAtari()) GTEST_SKIP() << "scripts/atari makes a Python with ale-py";
+  ExpectKillsToChangeNothing(
+      folder_.path(),
+      Arguments{"--env", "atari/breakout", "--steps", "300"} +
+          Sets({kPython, "env.num_envs=4", "env.workers=2", "train.batch=8", "replay.start=60",
+                "agent.n_step=3", "replay.prioritized=true", "agent.target_interval_updates=8",
+                "agent.weights.batch=16", "eval.interval_steps=100", "eval.episodes=2",
+                "env.max_episode_steps=30", "train.log_interval_steps=20", "replay.size=200",
+                "checkpoint.interval_steps=30", "exploration.epsilon_steps=150"}),
+      {.most = 4, .max_threads = 2, .seed = 43});
 }
 
 // --- A kill before every system call that changes something --------------------------------------

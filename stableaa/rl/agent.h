@@ -1,13 +1,14 @@
 // What a training run asks of an agent: act, remember, learn, play evaluation games, and resume
 // from a checkpoint. Trainer (run/trainer.h) knows agents only by this interface.
 //
-//   agent->Begin(environment.observations());
-//   for (std::int64_t step = 0; ...; ++step) {
+//   for each environment i: agent->Begin(i, environment.observations());
+//   for (std::int64_t step = 0; ...; step += n) {  // n environments step at once
 //     environment.Send(agent->Act(step, environment.observations(), random));
-//     agent->Update(step + 1);                     // while the environment works
+//     for (int i = 1; i <= n; ++i) agent->Update(step + i);  // while the environments work
 //     environment.Recv();
-//     agent->Remember({.reward = ..., .next = ...});
-//     if (ended) agent->Begin(environment.observations());
+//     for each environment i:
+//       agent->Remember(i, {.reward = ..., .next = ...});
+//       if (ended) agent->Begin(i, environment.observations());
 //   }
 //
 // To add an agent, implement this class and extend MakeAgent, EstimateAgentMemory and
@@ -36,12 +37,13 @@ class ByteReader;
 class ByteWriter;
 class RandomStream;
 
-// The outcome of the last action.
+// The outcome of an environment's last action.
 struct ActionOutcome {
   double reward = 0;  // the one to learn from: clipped under train.clip_rewards
   bool terminated = false;
   bool truncated = false;
-  Observations next = {};  // the last one of the episode if it has ended
+  // Of all environments; that of this one is the last of the episode if it has ended.
+  Observations next = {};
 };
 
 // The position of the run that an agent is loaded for. All parts of a checkpoint must agree on it.
@@ -74,15 +76,15 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // Begins an episode.
-  virtual void Begin(const Observations& observations) = 0;
-  // The action after `step` steps of training, including exploration, which draws from `random`.
-  // Valid until the next call. Throws WorkFailed if the action, or a value behind it, is not
-  // finite.
+  // Begins an episode of one environment, given the observations of all.
+  virtual void Begin(int environment, const Observations& observations) = 0;
+  // The actions of all environments after `step` steps of training, including exploration, which
+  // draws from `random`. Valid until the next call. Throws WorkFailed if an action, or a value
+  // behind it, is not finite.
   virtual Actions Act(std::int64_t step, const Observations& observations,
                       RandomStream& random) = 0;
-  // The outcome of the last Act's action.
-  virtual void Remember(const ActionOutcome& outcome) = 0;
+  // The outcome of the last Act's action in one environment.
+  virtual void Remember(int environment, const ActionOutcome& outcome) = 0;
   // Performs the update of step `step`, counted from 1, if one is due. Returns the numbers that
   // update_metrics() names, or none if there was no update; valid until the next call. Throws
   // WorkFailed if learning has diverged.
@@ -127,7 +129,7 @@ class Agent {
 // Throws BadInput if the agent that the options describe cannot act in such an environment.
 void RequireAgentFits(const RunOptions& options, const EnvironmentSpec& spec);
 
-// The agent that the options describe, for one environment; the two must fit.
+// The agent that the options describe, for env.num_envs environments; the two must fit.
 std::unique_ptr<Agent> MakeAgent(const RunOptions& options, const EnvironmentSpec& spec);
 
 // Bytes that the agent will take.

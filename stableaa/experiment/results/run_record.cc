@@ -117,7 +117,8 @@ void RequireAgreement(const RunRecord& run, const CheckpointHead& checkpoint, do
         fmt::format("{} is not the configuration that the run's checkpoint was made with",
                     ShownPath(run.directory / "config.toml")));
   }
-  const std::int64_t missing = checkpoint.step - run.options.train.log_interval_steps;
+  const std::int64_t missing =
+      checkpoint.step - run.options.train.log_interval_steps - (run.options.env.num_envs - 1);
   if (static_cast<double>(missing) > (std::isnan(last_row) ? 0 : last_row)) {
     throw BadInput(fmt::format("{} ends in step {:.0f}, the run's checkpoint is of step {}",
                                ShownPath(run.directory / "metrics.csv"),

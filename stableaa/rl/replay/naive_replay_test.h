@@ -91,9 +91,10 @@ struct Shape {
 class Player {
  public:
   Player(Replay& replay, const ReplayOptions& options, int n_step, const Shape& shape,
-         std::uint64_t seed = 1)
+         std::uint64_t seed = 1, int stream = 0)
       : naive_{.n_step = n_step, .size = options.size},
         replay_(&replay),
+        stream_(stream),
         shape_(shape),
         random_(seed, "player"),
         observation_(shape.frames.observation_bytes()) {}
@@ -106,7 +107,7 @@ class Player {
     Shift();
     if (!in_episode_) {
       naive_.states.push_back({.observation = observation_, .episode = ++episode_});
-      replay_->Begin(observation_);
+      replay_->Begin(observation_, stream_);
       in_episode_ = true;
       return;
     }
@@ -115,7 +116,7 @@ class Player {
     state.reward = static_cast<float>(random_.Integer(-4, 4));
     const bool terminated = random_.Bernoulli(shape_.ends / 2);
     const bool truncated = random_.Bernoulli(shape_.ends / 2);
-    replay_->Add(state.action, state.reward, terminated, truncated, observation_);
+    replay_->Add(state.action, state.reward, terminated, truncated, observation_, stream_);
     naive_.states.push_back({.observation = observation_, .episode = episode_});
     in_episode_ = !terminated && !truncated;
     if (!in_episode_) naive_.ends[episode_] = {std::ssize(naive_.states) - 1, terminated};
@@ -146,6 +147,7 @@ class Player {
 
   NaiveReplay naive_;
   Replay* replay_;
+  int stream_;
   Shape shape_;
   RandomStream random_;
   Bytes observation_;

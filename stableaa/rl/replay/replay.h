@@ -1,10 +1,8 @@
 // The memory of transitions that agents learn from.
 //
-// States are numbered from 0 in the order in which they were met; a number ("id") is never reused.
-// A state is an observation with the action taken in it, or the last observation of its episode,
-// with no action. Frames that consecutive observations share are stored once: an observation whose
-// first frames are the newest of the previous one adds only the rest. The first state of a segment
-// stores all of its frames, which keeps segments independent of each other.
+// Each environment of a batch has a stream of its own (replay_stream.h), so that no stack of frames
+// and no return mixes two of them. State k of stream i of n has the id k n + i; an id is never
+// reused.
 //
 // A transition is named by the id of its state s:
 //
@@ -15,15 +13,12 @@
 // so no return and no stack of frames crosses the end of an episode. A transition can be sampled
 // once its next state has been stored.
 //
-// States are kept in segments of a fixed number of states. A full segment never changes, so
-// checkpoints write it to a file only once. Samples come from the newest `size` states; the oldest
-// segment is dropped once the others hold size + reserve states.
+// Samples come from the newest `size` states, an equal share of each stream.
 #ifndef STABLEAA_RL_REPLAY_REPLAY_H_
 #define STABLEAA_RL_REPLAY_REPLAY_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -32,6 +27,7 @@
 #include <vector>
 
 #include "stableaa/rl/replay/observation_layout.h"
+#include "stableaa/rl/replay/replay_stream.h"
 
 namespace stableaa {
 
@@ -41,8 +37,6 @@ class Config;
 class FrameCodec;
 class PriorityTree;
 class RandomStream;
-class ReplaySegment;
-struct StateRecord;
 
 enum class Compression { kNone, kLz4, kZstd };
 
@@ -110,33 +104,38 @@ struct ReplayBatch {
   std::span<const std::uint8_t* const> Next(std::size_t j, int stack) const;
 };
 
-// Not thread-safe, not even its const methods. Misuse (two episodes at once, reading an id that is
-// not a transition) throws std::logic_error.
+// Not thread-safe, not even its const methods. Misuse (two episodes of a stream at once, reading an
+// id that is not a transition) throws std::logic_error.
 class Replay {
  public:
-  // `reserve`: states that stay readable after they become too old to be sampled, for batches that
-  // are sampled ahead of their use.
+  static constexpr int kMaxStreams = 1024;
+
+  // `reserve`: states of a stream that stay readable after they become too old to be sampled, for
+  // batches that are sampled ahead of their use.
   Replay(const ReplayOptions& options, const ReturnOptions& returns, const FrameShape& shape,
-         std::int64_t reserve);
+         std::int64_t reserve, int streams = 1);
   ~Replay();
   Replay(Replay&&) noexcept;
   Replay& operator=(Replay&&) noexcept;
 
   // Begins an episode. The observation is `stack` frames, oldest first.
-  void Begin(std::span<const std::uint8_t> observation);
-  // Adds the action taken in the newest state and its outcome. If the episode has ended, `next` is
-  // its last observation, and Begin must follow.
+  void Begin(std::span<const std::uint8_t> observation, int stream = 0);
+  // Adds the action taken in the stream's newest state and its outcome. If the episode has ended,
+  // `next` is its last observation, and Begin must follow.
   void Add(int action, float reward, bool terminated, bool truncated,
-           std::span<const std::uint8_t> next);
+           std::span<const std::uint8_t> next, int stream = 0);
 
   // Transitions that can be sampled now.
   std::int64_t transitions() const;
-  std::int64_t states() const;   // stored
-  std::int64_t next_id() const;  // id of the next state
-  // Whether an episode is under way, so that Add may be called.
-  bool in_episode() const { return in_episode_; }
-  // The observation last passed to Begin or Add.
-  std::span<const std::uint8_t> newest_observation() const { return newest_; }
+  std::int64_t states() const;  // stored
+  // Ids of states that can be sampled are different modulo this; it is at least options.size.
+  std::int64_t slots() const { return slots_; }
+  static std::int64_t Slots(const ReplayOptions& options, int streams);
+  int stream_count() const { return static_cast<int>(streams_.size()); }
+  const ReplayStream& stream(int i) const { return streams_[static_cast<std::size_t>(i)]; }
+
+  // Throws BadInput unless a stream's share of the states is longer than a return.
+  static void RequireRoomForReturns(const ReplayOptions& options, int n_step, int streams);
 
   // Whether Read accepts `id` as a transition.
   bool Holds(std::int64_t id) const;
@@ -165,7 +164,7 @@ class Replay {
   // Estimates the size of a full replay. Assumes that compression shrinks frames to a seventh;
   // Atari's take 163 to 806 bytes, depending on the game.
   static std::uint64_t EstimateBytes(const ReplayOptions& options, const FrameShape& shape,
-                                     std::int64_t reserve);
+                                     std::int64_t reserve, int streams = 1);
 
   // Checkpoints. SaveSegments writes the full segments that `directory` does not have yet. Save
   // writes everything else, including the numbers and checksums of these segments.
@@ -179,58 +178,33 @@ class Replay {
   void Load(ByteReader& in, const std::filesystem::path& directory, int actions);
 
  private:
-  struct Reading;  // where the frames of a transition are
-
-  void Push(std::span<const std::uint8_t> observation);
-  int NewFrames(std::span<const std::uint8_t> observation) const;
-  void MakeEligible(std::int64_t end);
-  void DropOldSegments();
-
-  std::int64_t first_id() const;      // the oldest stored
-  std::int64_t window_begin() const;  // first of the newest `size`
+  std::int64_t Id(int stream, std::int64_t id) const;
+  std::int64_t IdIn(std::size_t slot) const;
+  const ReplayStream& StreamOf(std::int64_t id) const;
   std::size_t Slot(std::int64_t id) const;
-  const ReplaySegment& SegmentOf(std::int64_t id) const;
-  const StateRecord& RecordOf(std::int64_t id) const;
   bool CanBeSampled(std::int64_t id) const;
+  void ForgetPriority(int stream);
 
-  std::int64_t ReadReturn(std::int64_t id, ReplayBatch& batch) const;
-  Reading Locate(std::int64_t id, std::int64_t next_id) const;
-  std::uint8_t* ReadFrames(const Reading& reading, std::uint8_t* out, ReplayBatch& batch) const;
+  std::uint8_t* ReadFrames(const ReplayStream::Reading& reading, std::uint8_t* out,
+                           ReplayBatch& batch) const;
 
   void SaveOptions(ByteWriter& out) const;
   void LoadState(ByteReader& in, const std::filesystem::path& directory, int actions);
-  void LoadSegments(ByteReader& in, const std::filesystem::path& directory, int actions);
-  void LoadSegment(const std::filesystem::path& file, std::int64_t number, std::uint32_t checksum,
-                   int actions);
-  void CheckEpisodes(const ByteReader& in) const;
-  void FindEligible();
   void LoadPriorities(ByteReader& in);
+  void LoadPriorities(ByteReader& in, int stream);
 
   ReplayOptions options_;
   ReturnOptions returns_;
   FrameShape shape_;
   std::int64_t reserve_;
-  std::int64_t segment_states_;
+  std::int64_t slots_;
   std::unique_ptr<FrameCodec> codec_;
+  std::vector<ReplayStream> streams_;
 
-  // The last one is open. State `id` is in the segment with number id / segment_states_.
-  std::deque<std::unique_ptr<ReplaySegment>> segments_;
-  std::int64_t next_id_ = 0;
-  bool in_episode_ = false;
-  std::vector<std::uint8_t> newest_;  // observation
-  // All transitions before this can be sampled unless they are too old; none from here on.
-  std::int64_t first_pending_ = 0;
-  std::int64_t transitions_ = 0;
-
-  // Only if options.prioritized. Leaf id % size holds priority^exponent of state `id`, or 0 if it
-  // cannot be sampled.
+  // Only if options.prioritized. Leaf id % slots() holds priority^exponent of state `id`, or 0 if
+  // it cannot be sampled.
   std::unique_ptr<PriorityTree> priorities_;
   double max_priority_ = 1;
-
-  // Checksums of the full segments that saved_in_ has, from number saved_begin_ on.
-  std::filesystem::path saved_in_;
-  std::int64_t saved_begin_ = 0;
-  std::vector<std::uint32_t> saved_;
 };
 
 }  // namespace stableaa

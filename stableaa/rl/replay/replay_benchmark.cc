@@ -120,10 +120,10 @@ void PlayRandomly(Environment& environment, const ObservationLayout& layout, std
     layout.Encode(observations, 0, observation);
     return observation;
   };
-  const std::int64_t end = replay.next_id() + states;
+  const std::int64_t end = replay.stream(0).next_id() + states;
   environment.Reset(kSeed);
   replay.Begin(encode(environment.observations()));
-  while (replay.next_id() < end) {
+  while (replay.stream(0).next_id() < end) {
     environment.Step(policy.Act(environment.observations()));
     const bool ended = environment.ended(0);
     replay.Add(0, static_cast<float>(environment.rewards()[0]), environment.terminated()[0] != 0,

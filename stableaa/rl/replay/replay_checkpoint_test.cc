@@ -59,7 +59,7 @@ void ExpectSameFuture(Replay& one, Replay& other, Player player, int steps) {
     twin.Step();
     ASSERT_EQ(one.transitions(), other.transitions());
     ASSERT_EQ(one.states(), other.states());
-    ASSERT_EQ(one.next_id(), other.next_id());
+    ASSERT_EQ(one.stream(0).next_id(), other.stream(0).next_id());
     if (one.transitions() == 0) continue;
     one.Sample(8, .5, random, batch.ids, batch.weights);
     other.Sample(8, .5, same, copy.ids, copy.weights);

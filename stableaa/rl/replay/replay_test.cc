@@ -48,7 +48,7 @@ TEST_P(ReplayTransitions, AreThoseOfTheDefinitionAfterEveryStep) {
     const int steps = 3 * size + 100;
     for (int step = 0; step < steps; ++step) {
       player.Step();
-      ASSERT_EQ(replay.next_id(), std::ssize(player.naive().states));
+      ASSERT_EQ(replay.stream(0).next_id(), std::ssize(player.naive().states));
       if (size > 50 && step % 17 != 0) continue;
       const std::vector<std::int64_t> ids = player.naive().Ids();
       ASSERT_EQ(replay.transitions(), std::ssize(ids)) << step;

@@ -21,8 +21,8 @@ struct CheckpointHead {
 
   std::uint32_t fingerprint = 0;  // of the options it was made with
   std::int64_t step = 0;
-  // The last step evaluated, or 0 if there is none yet. If it is not a multiple of
-  // eval.interval_steps, it is the evaluation at the end of a run (see EndEvaluationIsDue).
+  // The last step evaluated, or 0 if there is none yet. If none was due then, it is the evaluation
+  // at the end of a run (see EndEvaluationIsDue).
   std::int64_t evaluated_step = 0;
 
   // Throws BadInput for numbers that no run has.
@@ -33,6 +33,12 @@ struct CheckpointHead {
   // end: it still has to be made.
   bool IsComplete(const RunOptions& options) const;
 };
+
+// Of a run that does `envs` steps at once: whether something to be done every `interval` steps is
+// due after `step` steps, and the last such step, or 0. An interval of 0 means never; nothing but a
+// run's first checkpoint is due at step 0.
+bool IsDueStep(std::int64_t interval, int envs, std::int64_t step);
+std::int64_t LastDueStep(std::int64_t interval, int envs, std::int64_t step);
 
 bool EvaluationIsDue(const RunOptions& options, std::int64_t step, std::int64_t evaluated_step);
 

@@ -11,23 +11,31 @@
 
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/saved_number.h"
+#include "stableaa/rl/run/checkpoint_head.h"
 
 namespace stableaa {
 namespace {
 
 constexpr double kRecent = 20;  // episodes that recent_return averages over
 
-// Rows of metrics.csv: one per train.log_interval_steps and one per evaluation; a shared step gets
-// one row.
-std::uint64_t MetricRows(const RunOptions& options, std::int64_t logged_step,
-                         std::int64_t evaluated_step) {
+// How many rows metrics.csv has: one per train.log_interval_steps and one per evaluation; a shared
+// step gets one row. Which steps are shared is simple to tell for one environment only.
+struct RowCounts {
+  std::int64_t least = 0, most = 0;
+};
+
+RowCounts MetricRows(const RunOptions& options, std::int64_t logged_step,
+                     std::int64_t evaluated_step) {
   const std::int64_t log = options.train.log_interval_steps, eval = options.eval.interval_steps;
-  std::int64_t rows = logged_step / log;
-  if (eval != 0) {
-    const std::int64_t evaluations = evaluated_step / eval;
-    rows += evaluations - evaluations / (log / std::gcd(log, eval));
-  }
-  return static_cast<std::uint64_t>(rows);
+  const std::int64_t envs = options.env.num_envs;
+  // Several that fall due in one round of steps are one.
+  const auto count = [envs](std::int64_t step, std::int64_t interval) {
+    return interval == 0 ? 0 : step / std::max(interval, envs);
+  };
+  const std::int64_t logged = count(logged_step, log), evaluated = count(evaluated_step, eval);
+  if (envs > 1 || eval == 0) return {std::max(logged, evaluated), logged + evaluated};
+  const std::int64_t rows = logged + evaluated - evaluated / (log / std::gcd(log, eval));
+  return {rows, rows};
 }
 
 }  // namespace
@@ -37,7 +45,8 @@ MetricsRecorder::MetricsRecorder(const RunDirectory& directory, const RunOptions
     : directory_(directory),
       options_(options),
       agent_(agent),
-      sums_(agent.update_metrics().size()) {}
+      sums_(agent.update_metrics().size()),
+      under_way_(static_cast<std::size_t>(options.env.num_envs)) {}
 
 void MetricsRecorder::Begin() {
   Open({});
@@ -52,20 +61,21 @@ void MetricsRecorder::AddUpdate(std::span<const double> values) {
   for (std::size_t i = 0; i < values.size(); ++i) sums_.updates[i].Add(values[i]);
 }
 
-void MetricsRecorder::AddStep(std::int64_t step, double reward, bool terminated, bool truncated) {
-  episode_return_ += reward;
-  ++episode_length_;
-  if (!terminated && !truncated) return;
+void MetricsRecorder::AddStep(int i, const Step& step) {
+  EpisodeSoFar& episode = under_way_[static_cast<std::size_t>(i)];
+  episode.sum += step.reward;
+  ++episode.length;
+  if (!step.terminated && !step.truncated) return;
 
   ++episodes_;
-  logs_->Add(EpisodeRow{episodes_, step, episode_return_, episode_length_, terminated, truncated});
-  sums_.episode_return.Add(episode_return_);
-  sums_.episode_length.Add(static_cast<double>(episode_length_));
+  logs_->Add(EpisodeRow{episodes_, step.step, episode.sum, episode.length, step.terminated,
+                        step.truncated});
+  sums_.episode_return.Add(episode.sum);
+  sums_.episode_length.Add(static_cast<double>(episode.length));
   ++recent_episodes_;
   recent_return_ +=
-      (episode_return_ - recent_return_) / std::min(kRecent, static_cast<double>(recent_episodes_));
-  episode_return_ = 0;
-  episode_length_ = 0;
+      (episode.sum - recent_return_) / std::min(kRecent, static_cast<double>(recent_episodes_));
+  episode = {};
 }
 
 std::optional<double> MetricsRecorder::recent_return() const {
@@ -73,7 +83,8 @@ std::optional<double> MetricsRecorder::recent_return() const {
 }
 
 bool MetricsRecorder::RowIsDue(std::int64_t step, bool evaluated) const {
-  return (step % options_.train.log_interval_steps == 0 || evaluated) && step != logged_step_;
+  const bool due = IsDueStep(options_.train.log_interval_steps, options_.env.num_envs, step);
+  return (due || evaluated) && step != logged_step_;
 }
 
 void MetricsRecorder::AddRow(const Moment& now, const std::optional<EvaluationResult>& evaluation) {
@@ -125,8 +136,10 @@ MetricRow MetricsRecorder::Row(const Moment& now,
 void MetricsRecorder::Save(ByteWriter& out) const {
   logs_->rows().Save(out);
   out.I64(episodes_);
-  out.F64(episode_return_);
-  out.I64(episode_length_);
+  for (const EpisodeSoFar& episode : under_way_) {
+    out.F64(episode.sum);
+    out.I64(episode.length);
+  }
   out.I64(logged_step_);
   sums_.Save(out);
 }
@@ -138,12 +151,20 @@ RunLogs::Rows MetricsRecorder::Load(ByteReader& in, std::int64_t step,
   episodes_ = LoadCount(in, "episodes", step);
   ExpectCount(in, "lines of episodes.csv", static_cast<std::uint64_t>(episodes_) + 1,
               logged.episodes.count());
-  episode_return_ = LoadNumber(in, "a finite return", std::numeric_limits<double>::lowest());
-  episode_length_ = LoadCount(in, "steps of the present episode", step - episodes_);
+  std::int64_t left = step - episodes_;  // every episode took a step
+  for (EpisodeSoFar& episode : under_way_) {
+    episode.sum = LoadNumber(in, "a finite return", std::numeric_limits<double>::lowest());
+    episode.length = LoadCount(in, "steps of the present episode",
+                               std::min(left, step / std::ssize(under_way_)));
+    left -= episode.length;
+  }
   LoadLoggedStep(in, step, evaluated_step);
-  const std::uint64_t rows = MetricRows(options_, logged_step_, evaluated_step);
-  ExpectCount(in, "lines of metrics.csv", rows + 1, logged.metrics.count());
-  ExpectCount(in, "records for TensorBoard", rows + 1, logged.events.count());
+  const RowCounts rows = MetricRows(options_, logged_step_, evaluated_step);
+  const auto found = static_cast<std::int64_t>(logged.metrics.count());
+  ExpectCount(in, "lines of metrics.csv",
+              static_cast<std::uint64_t>(std::clamp(found, rows.least + 1, rows.most + 1)),
+              logged.metrics.count());
+  ExpectCount(in, "records for TensorBoard", logged.metrics.count(), logged.events.count());
   sums_.Load(in, step - logged_step_);
   return logged;
 }
@@ -152,12 +173,12 @@ void MetricsRecorder::LoadLoggedStep(ByteReader& in, std::int64_t step,
                                      std::int64_t evaluated_step) {
   logged_step_ = in.I64();
   // A stopped evaluation, and the one at the end, come before the row of their step.
-  const std::int64_t interval = options_.train.log_interval_steps;
+  const int envs = options_.env.num_envs;
   const auto last_row = [&](std::int64_t at) {
-    return std::max(at - at % interval, evaluated_step);
+    return std::max(LastDueStep(options_.train.log_interval_steps, envs, at), evaluated_step);
   };
   if (logged_step_ == last_row(step) ||
-      logged_step_ == last_row(std::max<std::int64_t>(step - 1, 0))) {
+      logged_step_ == last_row(std::max<std::int64_t>(step - envs, 0))) {
     return;
   }
   throw in.Wrong(fmt::format("expected {} as the last step with a row of metrics.csv, found {}",

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "stableaa/rl/agent.h"
 #include "stableaa/rl/run/evaluation.h"
@@ -35,8 +36,14 @@ class MetricsRecorder {
 
   // Adds the numbers from an Agent::Update.
   void AddUpdate(std::span<const double> values);
-  // Adds step `step` of the run, counted from 1.
-  void AddStep(std::int64_t step, double reward, bool terminated, bool truncated);
+  // Adds a step of environment i.
+  struct Step {
+    std::int64_t step = 0;  // of the run, counted from 1
+    double reward = 0;
+    bool terminated = false;
+    bool truncated = false;
+  };
+  void AddStep(int i, const Step& step);
 
   bool RowIsDue(std::int64_t step, bool evaluated) const;
   // Adds a row and starts new sums.
@@ -66,8 +73,11 @@ class MetricsRecorder {
   std::unique_ptr<RunLogs> logs_;
   MetricSums sums_;
   std::int64_t episodes_ = 0;
-  double episode_return_ = 0;  // so far
-  std::int64_t episode_length_ = 0;
+  struct EpisodeSoFar {
+    double sum = 0;  // of its rewards
+    std::int64_t length = 0;
+  };
+  std::vector<EpisodeSoFar> under_way_;  // by environment
   std::int64_t logged_step_ = 0;
   Moment rated_;
 

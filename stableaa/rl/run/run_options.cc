@@ -51,12 +51,7 @@ void ValidateValues(const RunOptions& options) {
   options.optimizer.Validate();
   options.env.Validate();
   options.agent.Loss().Validate();
-  if (options.replay.size <= options.agent.n_step) {
-    throw BadInput(
-        fmt::format("replay.size: expected more states than the {} steps of a return, "
-                    "found {}",
-                    options.agent.n_step, options.replay.size));
-  }
+  Replay::RequireRoomForReturns(options.replay, options.agent.n_step, options.env.num_envs);
 }
 
 }  // namespace
@@ -89,6 +84,9 @@ void Describe(Config& config, RunOptions& options) {
   Describe(config, options.eval);
   config.Int("checkpoint.interval_steps", &train.checkpoint_interval_steps, {1, kMaxSteps},
              "Steps between two checkpoints; the end and Ctrl-C make one besides.");
+  config.Int("env.num_envs", &options.env.num_envs, {1, Replay::kMaxStreams},
+             "Environments that training steps at once. Updates still come every "
+             "train.update_interval_steps steps, counting those of all environments.");
   Describe(config, options.env);
 }
 

@@ -45,9 +45,7 @@ RunOptions Checked(RunOptions options) {
 }
 
 std::unique_ptr<Environment> MakeTrainingEnvironment(const RunOptions& options) {
-  EnvironmentOptions env = options.env;
-  env.num_envs = 1;
-  std::unique_ptr<Environment> environment = MakeEnvironment(options.train.env, env);
+  std::unique_ptr<Environment> environment = MakeEnvironment(options.train.env, options.env);
   RequireAgentFits(options, environment->spec());
   return environment;
 }
@@ -88,9 +86,14 @@ CheckpointHead ReadHead(ByteReader& in, const RunOptions& options, std::uint32_t
                     directory.state().string(), directory.config().string()));
   }
   const std::int64_t interval = options.eval.interval_steps;
-  const std::int64_t due = interval == 0 ? 0 : head.step - head.step % interval;
-  const bool was_stopped =
-      due > 0 && head.step == due && head.evaluated_step == head.step - interval;
+  const int envs = options.env.num_envs;
+  if (head.step % envs != 0) {
+    throw in.Wrong(fmt::format("expected a multiple of {} (env.num_envs) as the step, found {}",
+                               envs, head.step));
+  }
+  const std::int64_t due = LastDueStep(interval, envs, head.step);
+  const bool was_stopped = due > 0 && head.step == due &&
+                           head.evaluated_step == LastDueStep(interval, envs, head.step - envs);
   const bool is_end = due == 0 && interval != 0 && head.evaluated_step == head.step;
   if (head.evaluated_step == due || was_stopped || is_end) return head;
   throw in.Wrong(fmt::format("expected {} as the last evaluated step in step {}, found {}", due,
@@ -214,7 +217,9 @@ void Trainer::WriteDescription() const {
 void Trainer::Begin() {
   recorder_.Begin();
   environment_->Reset(options_.train.seed);
-  agent_->Begin(environment_->observations());
+  for (int i = 0; i < environment_->num_envs(); ++i) {
+    agent_->Begin(i, environment_->observations());
+  }
 }
 
 bool Trainer::Run(const RunHooks& hooks) {
@@ -234,7 +239,9 @@ bool Trainer::Run(const RunHooks& hooks) {
       break;
     }
     LogIfDue();
-    if (step_ % options_.train.checkpoint_interval_steps == 0) Checkpoint();
+    if (IsDueStep(options_.train.checkpoint_interval_steps, options_.env.num_envs, step_)) {
+      Checkpoint();
+    }
     ReportProgress(hooks);
     complete = step_ >= options_.train.steps ||
                (hooks.enough_return && evaluator_.best_return() >= *hooks.enough_return);
@@ -247,25 +254,25 @@ bool Trainer::Run(const RunHooks& hooks) {
 }
 
 void Trainer::Step() {
-  const std::int64_t step = step_ + 1;
+  const std::int64_t last = step_ + environment_->num_envs();
   Actions actions;
   try {
     const ScopedTimer timer(times_.acting);
     actions = agent_->Act(step_, environment_->observations(), exploration_random_);
   } catch (const Error& error) {
-    EndDiverged(step, error.what());
+    EndDiverged(step_ + 1, error.what());
   }
   {
     const ScopedTimer timer(times_.environment);
     environment_->Send(actions);
   }
-  Learn(step);
+  for (std::int64_t step = step_ + 1; step <= last; ++step) Learn(step);
   {
     const ScopedTimer timer(times_.environment);
     environment_->Recv();
   }
-  step_ = step;
-  Remember();
+  for (int i = 0; i < environment_->num_envs(); ++i) Remember(i);
+  step_ = last;
 }
 
 void Trainer::Learn(std::int64_t step) {
@@ -276,25 +283,28 @@ void Trainer::Learn(std::int64_t step) {
   }
 }
 
-void Trainer::Remember() {
+void Trainer::Remember(int i) {
   const ScopedTimer timer(times_.sampling);
-  const double reward = environment_->rewards()[0];
-  const bool terminated = environment_->terminated()[0] != 0;
-  const bool truncated = environment_->truncated()[0] != 0;
-  const bool ended = environment_->ended(0);
+  const auto row = static_cast<std::size_t>(i);
+  const std::int64_t step = step_ + 1 + i;
+  const double reward = environment_->rewards()[row];
+  const bool terminated = environment_->terminated()[row] != 0;
+  const bool truncated = environment_->truncated()[row] != 0;
+  const bool ended = environment_->ended(i);
   if (!(std::abs(reward) <= static_cast<double>(std::numeric_limits<float>::max()))) {
     throw WorkFailed(fmt::format(
         "{} gave a reward of {} in step {}; expected a number of at most 3.4e38 in magnitude",
-        options_.train.env, reward, step_));
+        options_.train.env, reward, step));
   }
   const double sign = static_cast<double>((reward > 0) - (reward < 0));
   agent_->Remember(
-      {.reward = options_.train.clip_rewards ? sign : reward,
-       .terminated = terminated,
-       .truncated = truncated,
-       .next = ended ? environment_->final_observations() : environment_->observations()});
-  if (ended) agent_->Begin(environment_->observations());
-  recorder_.AddStep(step_, reward, terminated, truncated);
+      i, {.reward = options_.train.clip_rewards ? sign : reward,
+          .terminated = terminated,
+          .truncated = truncated,
+          .next = ended ? environment_->final_observations() : environment_->observations()});
+  if (ended) agent_->Begin(i, environment_->observations());
+  recorder_.AddStep(
+      i, {.step = step, .reward = reward, .terminated = terminated, .truncated = truncated});
 }
 
 // Returns false if it was stopped; it is then due again.

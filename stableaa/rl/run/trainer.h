@@ -11,9 +11,11 @@
 // episodes.csv (wall_ columns aside) and the weights, on the same kind of processor, whatever the
 // number of threads and however often the run was stopped, killed and resumed.
 //
-// Each step chooses an action, sends it to the environment, does an update if one is due while the
+// The loop chooses an action, sends it to the environment, does an update if one is due while the
 // environment works, then receives and remembers the outcome. So an update in step t learns from
-// the steps before t.
+// the steps before t. With env.num_envs = n environments it does n steps at once: step t + i is that
+// of environment i - 1. What is due every so many steps then comes at the end of the round in which
+// it falls due, and a run ends at the first multiple of n that is at least train.steps.
 #ifndef STABLEAA_RL_RUN_TRAINER_H_
 #define STABLEAA_RL_RUN_TRAINER_H_
 
@@ -69,11 +71,11 @@ struct TrainProgress {
 };
 
 struct RunHooks {
-  // Polled in every step; if true, the run makes a checkpoint and returns.
+  // Polled in every round of steps; if true, the run makes a checkpoint and returns.
   std::function<bool()> stop = {};
   // Ends the run at the first evaluation whose mean return is at least this.
   std::optional<double> enough_return = {};
-  // Called after every step; must be cheap.
+  // Called after every round of steps; must be cheap.
   std::function<void(const TrainProgress&)> progress = {};
 };
 
@@ -129,7 +131,7 @@ class Trainer {
   void Begin();
   void Step();
   void Learn(std::int64_t step);
-  void Remember();
+  void Remember(int i);
   bool EvaluateIfDue(const RunHooks& hooks);
   bool EvaluateEnd(const RunHooks& hooks);
   void LogIfDue();

@@ -141,6 +141,68 @@ TEST_F(TrainerTest, ADirectoryCopiedInAnyStepCanGoOn) {
   }
 }
 
+// Rounds of several steps: what is due comes at their end, and updates are counted in steps.
+TEST_F(TrainerTest, SeveralEnvironmentsAtOnceStopAndGoOnToo) {
+  const std::vector<Variant> variants = {
+      {"four", "stable-aa", {"env.num_envs=4"}},
+      {"three, n-step, prioritised",
+       "dueling-dqn",
+       {"env.num_envs=3", "agent.n_step=3", "replay.prioritized=true", "replay.size=60",
+        "train.update_interval_steps=2", "train.steps=200", "replay.importance_steps=100"}},
+      {"more than an interval",
+       "stable-aa",
+       {"env.num_envs=16", "train.update_interval_steps=5", "train.log_interval_steps=7",
+        "eval.interval_steps=90", "checkpoint.interval_steps=10", "agent.weights.refresh=update",
+        "train.lookahead_updates=3", "replay.size=64"}}};
+  const auto number = [](const Table& table, const std::string& column, std::size_t row) {
+    return std::stod(table.Find(column)->at(row));
+  };
+  for (const Variant& variant : variants) {
+    SCOPED_TRACE(variant.name);
+    const RunOptions options = Options(variant.preset, variant.assignments);
+    const std::int64_t envs = options.env.num_envs;
+    const std::int64_t last = (options.train.steps + envs - 1) / envs * envs;
+    const fs::path straight = Straight(options);
+    const Table metrics(straight / "metrics.csv"), episodes(straight / "episodes.csv");
+    for (std::size_t row = 0; row < metrics.rows(); ++row) {
+      const auto step = static_cast<std::int64_t>(number(metrics, "step", row));
+      const std::int64_t interval = options.train.update_interval_steps;
+      EXPECT_EQ(step % envs, 0);
+      EXPECT_EQ(
+          number(metrics, "update", row),
+          static_cast<double>(step / interval - std::min(step, options.replay.start) / interval));
+    }
+    double steps = 0;
+    for (std::size_t row = 0; row < episodes.rows(); ++row) {
+      steps += number(episodes, "length", row);
+      EXPECT_LE(number(episodes, "step", row), static_cast<double>(last));
+      EXPECT_TRUE(row == 0 || number(episodes, "step", row) > number(episodes, "step", row - 1));
+    }
+    EXPECT_LE(steps, static_cast<double>(last));
+    EXPECT_GT(steps, static_cast<double>(last - envs * options.env.max_episode_steps));
+
+    const fs::path run = folder_ / "run";
+    fs::remove_all(run);
+    RandomStream random(1, variant.name);
+    std::unique_ptr<Trainer> trainer = Trainer::Start(run, options);
+    while (trainer->step() < last) {
+      const std::int64_t step = std::min(last, trainer->step() + random.Integer(1, 2) * envs);
+      const bool ended = trainer->Run({.stop = [&] { return trainer->step() >= step; }});
+      EXPECT_EQ(trainer->step(), step);
+      if (ended) break;
+      trainer.reset();
+      trainer = Trainer::Resume(run, {.threads = static_cast<int>(random.Integer(1, 2))});
+      ASSERT_TRUE(trainer);
+      EXPECT_EQ(trainer->step(), step);
+    }
+    EXPECT_TRUE(trainer->Run());
+    EXPECT_EQ(trainer->step(), last);
+    trainer.reset();
+    ExpectSameResults(run, straight);
+    EXPECT_FALSE(Trainer::Resume(run));
+  }
+}
+
 TEST_F(TrainerTest, SeedsAndOnlySeedsDecide) {
   const fs::path first = Straight(Options("stable-aa", {}));
   EXPECT_TRUE(Trainer::Start(folder_ / "again", Options("stable-aa", {"train.threads=2"}))->Run());
@@ -202,6 +264,7 @@ TEST_F(TrainerTest, MistakesMakeNothing) {
   expect({"train.env=classic/pendulum"}, Error::Kind::kBadInput);
   expect({"train.env=classic/none"}, Error::Kind::kBadInput);
   expect({"replay.size=3", "agent.n_step=3"}, Error::Kind::kBadInput);
+  expect({"replay.size=12", "agent.n_step=3", "env.num_envs=4"}, Error::Kind::kBadInput);
   expect({"replay.size=1000000000000"}, Error::Kind::kWorkFailed);
 }
 

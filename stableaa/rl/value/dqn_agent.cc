@@ -32,7 +32,7 @@ void DqnAgent::RequireFits(const RunOptions& options, const EnvironmentSpec& spe
 AgentMemory DqnAgent::EstimateMemory(const RunOptions& options, const EnvironmentSpec& spec) {
   const LearnerOptions learner = LearnerOptionsOf(options);
   return {.replay = Replay::EstimateBytes(options.replay, ObservationLayout(spec).frames(),
-                                          Learner::ReplayReserve(learner)),
+                                          Learner::ReplayReserve(learner), options.env.num_envs),
           .networks = Learner::EstimateBytes(learner, MakePlan(NetworkFor(options, spec)))};
 }
 
@@ -43,6 +43,7 @@ LearnerOptions DqnAgent::LearnerOptionsOf(const RunOptions& options) {
           .seed = options.train.seed,
           .batch = options.train.batch,
           .update_interval_steps = options.train.update_interval_steps,
+          .num_envs = options.env.num_envs,
           .lookahead_updates = options.train.lookahead_updates,
           .threads = options.threads()};
 }
@@ -52,28 +53,30 @@ DqnAgent::DqnAgent(const RunOptions& options, const EnvironmentSpec& spec)
       layout_(spec),
       plan_(std::make_shared<const Plan>(MakePlan(NetworkFor(options, spec)))),
       replay_(options.replay, {options.agent.n_step, options.agent.discount}, layout_.frames(),
-              Learner::ReplayReserve(LearnerOptionsOf(options))),
+              Learner::ReplayReserve(LearnerOptionsOf(options)), options.env.num_envs),
       learner_(LearnerOptionsOf(options), plan_, layout_, replay_),
-      actor_(plan_, layout_, options.exploration.policy, options.agent.omega, 1),
+      actor_(plan_, layout_, options.exploration.policy, options.agent.omega, options.env.num_envs),
       encoded_(layout_.frames().observation_bytes()) {}
 
-std::span<const std::uint8_t> DqnAgent::Encode(const Observations& observations) {
-  layout_.Encode(observations, 0, encoded_);
+std::span<const std::uint8_t> DqnAgent::Encode(const Observations& observations, int environment) {
+  layout_.Encode(observations, static_cast<std::size_t>(environment), encoded_);
   return encoded_;
 }
 
-void DqnAgent::Begin(const Observations& observations) { replay_.Begin(Encode(observations)); }
-
-Actions DqnAgent::Act(std::int64_t step, const Observations& observations, RandomStream& random) {
-  const std::span<const std::int32_t> actions =
-      actor_.Act(learner_.online(), observations, options_.exploration.Epsilon(step), random);
-  action_ = actions[0];
-  return {.indices = actions};
+void DqnAgent::Begin(int environment, const Observations& observations) {
+  replay_.Begin(Encode(observations, environment), environment);
 }
 
-void DqnAgent::Remember(const ActionOutcome& outcome) {
-  replay_.Add(action_, static_cast<float>(outcome.reward), outcome.terminated, outcome.truncated,
-              Encode(outcome.next));
+Actions DqnAgent::Act(std::int64_t step, const Observations& observations, RandomStream& random) {
+  actions_ =
+      actor_.Act(learner_.online(), observations, options_.exploration.Epsilon(step), random);
+  return {.indices = actions_};
+}
+
+void DqnAgent::Remember(int environment, const ActionOutcome& outcome) {
+  replay_.Add(actions_[static_cast<std::size_t>(environment)], static_cast<float>(outcome.reward),
+              outcome.terminated, outcome.truncated, Encode(outcome.next, environment),
+              environment);
 }
 
 bool DqnAgent::UpdateIsDue(std::int64_t step) const {
@@ -177,11 +180,17 @@ void DqnAgent::Load(ByteReader& in, const std::filesystem::path& directory,
 
 void DqnAgent::CheckLoaded(const ByteReader& in, const RunPosition& position) {
   const auto [step, episodes, observations] = position;
-  ExpectCount(in, "states that the replay has met", static_cast<std::uint64_t>(step + episodes + 1),
-              static_cast<std::uint64_t>(replay_.next_id()));
-  if (!replay_.in_episode() ||
-      !std::ranges::equal(Encode(observations), replay_.newest_observation())) {
-    throw in.Wrong("expected the environment's observation as the newest of the replay");
+  const int envs = replay_.stream_count();
+  std::int64_t met = 0;
+  for (int i = 0; i < envs; ++i) met += replay_.stream(i).next_id();
+  ExpectCount(in, "states that the replay has met",
+              static_cast<std::uint64_t>(step + episodes + envs), static_cast<std::uint64_t>(met));
+  for (int i = 0; i < envs; ++i) {
+    const ReplayStream& stream = replay_.stream(i);
+    if (stream.next_id() <= step / envs || !stream.in_episode() ||
+        !std::ranges::equal(Encode(observations, i), stream.newest_observation())) {
+      throw in.Wrong("expected the environment's observation as the newest of the replay");
+    }
   }
   const std::int64_t interval = options_.train.update_interval_steps;
   const std::int64_t due = step / interval - std::min(step, options_.replay.start) / interval;

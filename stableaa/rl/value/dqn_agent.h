@@ -33,9 +33,9 @@ class DqnAgent : public Agent {
 
   DqnAgent(const RunOptions& options, const EnvironmentSpec& spec);
 
-  void Begin(const Observations& observations) override;
+  void Begin(int environment, const Observations& observations) override;
   Actions Act(std::int64_t step, const Observations& observations, RandomStream& random) override;
-  void Remember(const ActionOutcome& outcome) override;
+  void Remember(int environment, const ActionOutcome& outcome) override;
   std::span<const double> Update(std::int64_t step) override;
 
   const Parameters& weights() const override { return learner_.online(); }
@@ -59,7 +59,7 @@ class DqnAgent : public Agent {
   bool UpdateIsDue(std::int64_t step) const;
   MetricRow MixingMetrics() const;
   void CheckLoaded(const ByteReader& in, const RunPosition& position);
-  std::span<const std::uint8_t> Encode(const Observations& observations);
+  std::span<const std::uint8_t> Encode(const Observations& observations, int environment);
 
   const RunOptions options_;
   const ObservationLayout layout_;
@@ -68,7 +68,7 @@ class DqnAgent : public Agent {
   Learner learner_;
   Actor actor_;
   std::unique_ptr<Actor> evaluation_actor_;  // made when first needed
-  std::int32_t action_ = 0;                  // from the last Act
+  std::span<const std::int32_t> actions_;    // from the last Act
   std::array<double, 3> update_values_ = {};
   std::vector<std::uint8_t> encoded_;
 };

@@ -33,11 +33,11 @@ struct Play {
     environment->Recv();
     const bool ended = environment->ended(0);
     agent->Remember(
-        {.reward = environment->rewards()[0],
-         .terminated = environment->terminated()[0] != 0,
-         .truncated = environment->truncated()[0] != 0,
-         .next = ended ? environment->final_observations() : environment->observations()});
-    if (ended) agent->Begin(environment->observations());
+        0, {.reward = environment->rewards()[0],
+            .terminated = environment->terminated()[0] != 0,
+            .truncated = environment->truncated()[0] != 0,
+            .next = ended ? environment->final_observations() : environment->observations()});
+    if (ended) agent->Begin(0, environment->observations());
     episodes += ended ? 1 : 0;
     EXPECT_TRUE(update.empty() || update.size() == agent->update_metrics().size());
     return !update.empty();
@@ -63,7 +63,7 @@ TEST(DqnAgent, NeedsDiscreteActions) {
 
 TEST(DqnAgent, UpdatesAtItsIntervalsOnceTheReplayHasStarted) {
   Play play(Options({"replay.start=10", "train.update_interval_steps=4"}));
-  play.agent->Begin(play.environment->observations());
+  play.agent->Begin(0, play.environment->observations());
   for (int step = 1; step <= 30; ++step) {
     EXPECT_EQ(play.Step(), step > 10 && step % 4 == 0) << step;
   }
@@ -74,7 +74,7 @@ TEST(DqnAgent, LoadedItGoesOnTheSame) {
   const TemporaryFolder folder(TemporaryFolder::InMemory());
   const RunOptions options = Options({"replay.size=64"});
   Play first(options), second(options);
-  first.agent->Begin(first.environment->observations());
+  first.agent->Begin(0, first.environment->observations());
   for (int step = 0; step < 100; ++step) first.Step();
   first.agent->SaveFiles(folder.path());
   ByteWriter out;
@@ -101,7 +101,7 @@ TEST(DqnAgent, LoadedItGoesOnTheSame) {
 TEST(DqnAgent, IsNotLoadedForAnotherPosition) {
   const TemporaryFolder folder(TemporaryFolder::InMemory());
   Play play(Options());
-  play.agent->Begin(play.environment->observations());
+  play.agent->Begin(0, play.environment->observations());
   for (int step = 0; step < 20; ++step) play.Step();
   play.agent->SaveFiles(folder.path());
   ByteWriter out;

@@ -31,7 +31,9 @@ int GradientThreads(const LearnerOptions& options, const Plan& plan) {
 }
 
 // The cache has room for every state that can be sampled.
-std::int64_t CachedStates(const LearnerOptions& options) { return options.replay.size; }
+std::int64_t CachedStates(const LearnerOptions& options) {
+  return Replay::Slots(options.replay, options.num_envs);
+}
 
 BatchQueueOptions QueueOptions(const LearnerOptions& options) {
   const AgentOptions& agent = options.agent;
@@ -52,10 +54,12 @@ TargetNetworks FirstNetworks(const LearnerOptions& options, const std::shared_pt
 }  // namespace
 
 std::int64_t Learner::ReplayReserve(const LearnerOptions& options) {
-  // A step adds one state, and another one where an episode ends. The rest covers the states of
-  // their returns, with some to spare.
+  // A step adds one state to each stream, and another one where an episode ends. The rest covers the
+  // states of their returns, with some to spare.
   const std::int64_t batches = options.lookahead_updates + 1;
-  return 2 * batches * options.update_interval_steps + options.agent.n_step + 64;
+  const std::int64_t steps =
+      (options.update_interval_steps + options.num_envs - 1) / options.num_envs;
+  return 2 * batches * steps + options.agent.n_step + 64;
 }
 
 std::uint64_t Learner::EstimateBytes(const LearnerOptions& options, const Plan& plan) {

@@ -40,6 +40,7 @@ struct LearnerOptions {
   std::uint64_t seed = 1;
   int batch = 32;                          // transitions per update
   std::int64_t update_interval_steps = 1;  // steps in the environment per update
+  int num_envs = 1;                        // environments that step at once
   int lookahead_updates = 1;  // batches are drawn this many updates before they are used
   int threads = 1;            // at least 1; affects only the speed
 };
@@ -78,7 +79,7 @@ class Learner {
                                       std::shared_ptr<const Plan> plan,
                                       const ObservationLayout& layout);
 
-  // The most states that can be added between drawing a batch and using it.
+  // The most states that can be added to a stream between drawing a batch and using it.
   static std::int64_t ReplayReserve(const LearnerOptions& options);
   // Memory, excluding the replay.
   static std::uint64_t EstimateBytes(const LearnerOptions& options, const Plan& plan);
