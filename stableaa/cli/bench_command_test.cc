@@ -15,6 +15,7 @@
 
 #include "stableaa/base/machine.h"
 #include "stableaa/cli/run_program_test.h"
+#include "stableaa/cli/train_runs_test.h"
 #include "stableaa/core/stopwatch.h"
 #include "stableaa/nn/network.h"
 
@@ -289,6 +290,41 @@ TEST_F(Bench, TwoThreadsUpdateOneAndAHalfTimesAsFast) {
   }
   if (gain < 1.5 && cores < 1.8) GTEST_SKIP() << "needs two cores, other programs leave " << cores;
   EXPECT_GE(gain, 1.5);
+}
+
+nlohmann::json BenchTrain(const std::vector<std::string>& arguments) {
+  std::vector<std::string> all = {"bench", "train", "--preset", "dueling-dqn", "--json"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  const Outcome outcome = Stableaa(all);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return nlohmann::json::parse(outcome.out);
+}
+
+TEST_F(Bench, SixteenEnvironmentsAndAnUpdateInEightStepsAreFiveTimesAsFast) {
+  double gain = 0;
+  for (int run = 0; run < 3 && gain < 5; ++run) {
+    const std::vector<std::string> breakout = {"--env", "minatar/breakout", "--seconds", "3"};
+    std::vector<std::string> several = breakout;
+    for (const char* const key : {"env.num_envs=16", "train.update_interval_steps=8"}) {
+      several.insert(several.end(), {"--set", key});
+    }
+    const double one = BenchTrain(breakout)["steps_per_second"];
+    gain = std::max(gain, BenchTrain(several)["steps_per_second"].get<double>() / one);
+  }
+  EXPECT_GE(gain, 5);
+}
+
+TEST_F(Bench, LearningHardlyWaitsForEightAtaris) {
+  if (!HasAtari()) GTEST_SKIP() << "scripts/atari makes a Python with ale-py";
+  double share = 1;
+  for (int run = 0; run < 3 && share > .1; ++run) {
+    share =
+        std::min(share, BenchTrain({"--env", "atari/breakout", "--seconds", "6", "--set",
+                                    "env.python=" STABLEAA_ATARI_PYTHON, "--set", "env.num_envs=8",
+                                    "--set", "train.update_interval_steps=4"})["environment"]
+                            .get<double>());
+  }
+  EXPECT_LE(share, .1);
 }
 
 }  // namespace stableaa::bench_command_test
