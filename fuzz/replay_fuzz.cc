@@ -33,7 +33,7 @@ constexpr std::size_t kOptionBytes = 6 * 8 + 1 + 2 * 8;  // of a saved replay
 constexpr std::size_t kNumberBytes = 8 + 4;              // of a saved segment
 
 // Plays this many steps from the start of an episode; every fifth step ends one.
-void Play(Replay& replay, int steps) {
+void Play(Replay& replay, int stream, int steps) {
   std::vector<std::uint8_t> observation(kShape.observation_bytes());
   const auto next = [&](int step) {
     const auto size = static_cast<std::ptrdiff_t>(kShape.frame_bytes);
@@ -43,28 +43,31 @@ void Play(Replay& replay, int steps) {
   };
   for (int step = 0; step < steps; ++step) {
     if (step % 5 == 0) {
-      replay.Begin(next(step));
+      replay.Begin(next(step), stream);
     } else {
-      replay.Add(step, static_cast<float>(step), step % 10 == 4, step % 10 == 9, next(step));
+      replay.Add(step, static_cast<float>(step), step % 10 == 4, step % 10 == 9, next(step),
+                 stream);
     }
   }
 }
 
 struct Kind {
   ReplayOptions options;
+  int streams;
   TemporaryFolder directory;
   std::vector<std::byte> saved;
 
-  Kind(Compression compression, bool prioritized)
-      : options{.size = kSize, .compression = compression, .prioritized = prioritized} {
+  Kind(Compression compression, bool prioritized, int stream_count = 1)
+      : options{.size = kSize, .compression = compression, .prioritized = prioritized},
+        streams(stream_count) {
     Replay replay = Make();
-    Play(replay, 50);
+    for (int i = 0; i < streams; ++i) Play(replay, i, 50 + i);
     replay.SaveSegments(directory.path());
     ByteWriter out;
     replay.Save(out);
     saved.assign(out.bytes().begin(), out.bytes().end());
   }
-  Replay Make() const { return {options, {.n_step = 2}, kShape, 0}; }
+  Replay Make() const { return {options, {.n_step = 2}, kShape, 0, streams}; }
 };
 
 std::vector<std::byte> Joined(Bytes head, Bytes tail) {
@@ -100,10 +103,12 @@ void UseUp(Replay& replay) {
       replay.Read(batch.ids, batch);
       replay.SetPriorities(batch.ids, errors);
     }
-    try {  // there is no way to ask whether the episode has ended
-      replay.Begin(observation);
-    } catch (const std::logic_error&) {
-      replay.Add(step, 1, step % 7 == 0, false, observation);
+    for (int i = 0; i < replay.stream_count(); ++i) {
+      if (replay.stream(i).in_episode()) {
+        replay.Add(step, 1, step % 7 == 0, false, observation, i);
+      } else {
+        replay.Begin(observation, i);
+      }
     }
   }
   Require(replay.transitions() > 0);
@@ -122,14 +127,18 @@ void TryReplay(Bytes bytes, const Kind& kind) {
 }
 
 void Try(std::uint8_t choice, Bytes bytes) {
-  static const std::array<Kind, 6> kinds = {{{Compression::kNone, false},
+  static const std::array<Kind, 8> kinds = {{{Compression::kNone, false},
                                              {Compression::kLz4, false},
                                              {Compression::kZstd, false},
                                              {Compression::kNone, true},
                                              {Compression::kLz4, true},
-                                             {Compression::kZstd, true}}};
-  const Kind& kind = kinds[choice % 128 % kinds.size()];
-  const bool is_segment = choice % 128 / kinds.size() % 2 == 1;
+                                             {Compression::kZstd, true},
+                                             {Compression::kNone, false, 2},
+                                             {Compression::kNone, true, 2}}};
+  // The last two come after all others, so that the corpus keeps its meaning.
+  const std::size_t code = choice % 128;
+  const Kind& kind = kinds[code < 120 ? code % 6 : 6 + code % 2];
+  const bool is_segment = code < 120 && code / 6 % 2 == 1;
   std::vector<std::byte> whole;
   if (choice >= 128) {
     ByteWriter number;
