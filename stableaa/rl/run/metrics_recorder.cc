@@ -58,7 +58,9 @@ void MetricsRecorder::AddStep(std::int64_t step, double reward, bool terminated,
   if (!terminated && !truncated) return;
 
   ++episodes_;
-  logs_->Add(EpisodeRow{episodes_, step, episode_return_, episode_length_, terminated, truncated});
+  const EpisodeRow row{episodes_, step, episode_return_, episode_length_, terminated, truncated};
+  logs_->Add(row);
+  if (listener_.episode) listener_.episode(row);
   sums_.episode_return.Add(episode_return_);
   sums_.episode_length.Add(static_cast<double>(episode_length_));
   ++recent_episodes_;
@@ -77,15 +79,23 @@ bool MetricsRecorder::RowIsDue(std::int64_t step, bool evaluated) const {
 }
 
 void MetricsRecorder::AddRow(const Moment& now, const std::optional<EvaluationResult>& evaluation) {
-  logs_->Add(Row(now, evaluation), now.step);
+  const MetricRow row = Row(now, evaluation);
+  logs_->Add(row, now.step);
+  Report(row);
   last_loss_ = sums_.loss();
   sums_.Clear();
   logged_step_ = now.step;
 }
 
 void MetricsRecorder::AddEndRow(const Moment& now, const EvaluationResult& evaluation) {
-  logs_->AddUncounted(Row(now, evaluation), now.step);
+  const MetricRow row = Row(now, evaluation);
+  logs_->AddUncounted(row, now.step);
+  Report(row);
   last_loss_ = sums_.loss();
+}
+
+void MetricsRecorder::Report(const MetricRow& row) const {
+  if (listener_.metrics) listener_.metrics(row);
 }
 
 MetricRow MetricsRecorder::Row(const Moment& now,

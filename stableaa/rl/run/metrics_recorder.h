@@ -33,6 +33,9 @@ class MetricsRecorder {
   // Reopens the files under the directory's present name, so that errors name it.
   void Reopen() { Open(logs_->rows()); }
 
+  // From now on, or until the next call.
+  void ReportTo(const RowListener& listener) { listener_ = listener; }
+
   // Adds the numbers from an Agent::Update.
   void AddUpdate(std::span<const double> values);
   // Adds step `step` of the run, counted from 1.
@@ -58,12 +61,14 @@ class MetricsRecorder {
 
  private:
   MetricRow Row(const Moment& now, const std::optional<EvaluationResult>& evaluation);
+  void Report(const MetricRow& row) const;
   void LoadLoggedStep(ByteReader& in, std::int64_t step, std::int64_t evaluated_step);
 
   const RunDirectory& directory_;
   const RunOptions& options_;
   const Agent& agent_;
   std::unique_ptr<RunLogs> logs_;
+  RowListener listener_;
   MetricSums sums_;
   std::int64_t episodes_ = 0;
   double episode_return_ = 0;  // so far
