@@ -75,10 +75,13 @@ macro(stableaa_find_packages)
     endif()
   endif()
 
+  if(nn IN_LIST STABLEAA_WANTED)
+    find_package(Protobuf REQUIRED)
+  endif()
+
   if(rl IN_LIST STABLEAA_WANTED)
     pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
     pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
-    find_package(Protobuf REQUIRED)
     find_package(Threads REQUIRED)
   endif()
 

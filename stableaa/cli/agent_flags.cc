@@ -51,8 +51,7 @@ SavedAgent ReadAgent(const SavedAgentSource& source) {
 
 }  // namespace
 
-void AgentFlags::AddTo(CLI::App& added_to, const std::string& default_episodes,
-                       const KeyUse& uses) {
+void AgentFlags::AddSourceTo(CLI::App& added_to, const KeyUse& uses) {
   command = added_to.get_name();
   use = uses;
   added_to.add_option("RUN", path, "Directory of a run, or a weights file")
@@ -71,12 +70,6 @@ void AgentFlags::AddTo(CLI::App& added_to, const std::string& default_episodes,
       ->check(CLI::IsMember({"latest", "best"}).description(""))
       ->type_name("latest|best");
   added_to
-      .add_option("--episodes", episodes,
-                  fmt::format("Games, with all their lives (default: {})", default_episodes))
-      ->transform(WholeBetween(1, 1'000'000))
-      ->type_name("N in [1, 1000000]");
-  AddSeedFlag(added_to, &seed, "Seed of environment and agent (default: 1)");
-  added_to
       .add_option("--set", settings,
                   "Value for a key of the run's configuration, such as eval.protocol=machado; may "
                   "be repeated")
@@ -84,6 +77,17 @@ void AgentFlags::AddTo(CLI::App& added_to, const std::string& default_episodes,
       ->expected(1)
       ->take_all();
   AddTrustFlag(added_to, &trust);
+}
+
+void AgentFlags::AddTo(CLI::App& added_to, const std::string& default_episodes,
+                       const KeyUse& uses) {
+  AddSourceTo(added_to, uses);
+  added_to
+      .add_option("--episodes", episodes,
+                  fmt::format("Games, with all their lives (default: {})", default_episodes))
+      ->transform(WholeBetween(1, 1'000'000))
+      ->type_name("N in [1, 1000000]");
+  AddSeedFlag(added_to, &seed, "Seed of environment and agent (default: 1)");
 }
 
 SavedAgent AgentFlags::Load() const {

@@ -1,4 +1,4 @@
-// The flags of the commands that play with a saved agent, eval and play.
+// The flags of the commands that take a saved agent: eval, play and export.
 #ifndef STABLEAA_CLI_AGENT_FLAGS_H_
 #define STABLEAA_CLI_AGENT_FLAGS_H_
 
@@ -28,8 +28,11 @@ struct AgentFlags {
   std::string command;  // for messages
   KeyUse use;
 
-  // `default_episodes` says how many there are without the flag, `uses` which keys of a run --set
-  // may change.
+  // Those that say which agent: RUN, --env, --weights, --set, --trust. `uses` are the keys of a run
+  // that --set may change.
+  void AddSourceTo(CLI::App& added_to, const KeyUse& uses);
+  // Also those that say how it plays: --episodes, --seed. `default_episodes` is how many there are
+  // without the flag.
   void AddTo(CLI::App& added_to, const std::string& default_episodes, const KeyUse& uses);
 
   // Warns of settings that the environment does not use.

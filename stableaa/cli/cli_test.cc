@@ -32,6 +32,7 @@ const std::vector<Arguments>& Commands() {
                                                   {"env", "list"},
                                                   {"env", "rollout"},
                                                   {"eval"},
+                                                  {"export"},
                                                   {"mdp"},
                                                   {"mdp", "convert"},
                                                   {"mdp", "generate"},

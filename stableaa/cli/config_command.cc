@@ -9,7 +9,6 @@
 #include <string>
 
 #include "stableaa/base/config/config.h"
-#include "stableaa/base/config/toml_values.h"
 #include "stableaa/base/text/json_table.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/program.h"
@@ -24,13 +23,8 @@ struct ConfigCommand {
   bool markdown = false;
 };
 
-// TOML literals are JSON literals, except for tables and infinities.
 nlohmann::json JsonValue(const ConfigKey& key, const std::string& literal) {
-  const TomlValue table = key.type == "table" ? ReadAnyOverride(literal) : TomlValue();
-  const auto* members = std::get_if<TomlValue::Table>(&table.is);
-  nlohmann::json value = nlohmann::json::parse(
-      members != nullptr ? TableToJson(key.key, *members) : literal, nullptr, false);
-  return value.is_discarded() ? nlohmann::json() : value;
+  return nlohmann::json::parse(LiteralToJson(key.key, key.type, literal));
 }
 
 void PrintKeys(const ConfigCommand& command) {

@@ -91,6 +91,7 @@ int Run(int argc, char** argv) {
   AddSweepCommand(program);
   AddEvalCommand(program);
   AddPlayCommand(program);
+  AddExportCommand(program);
   AddReportCommand(program);
   AddSolveCommand(program);
   AddTheoryCommand(program);

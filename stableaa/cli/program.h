@@ -20,6 +20,7 @@ void AddCompletionCommand(CLI::App& program);
 void AddConfigCommand(CLI::App& program);
 void AddEnvCommand(CLI::App& program);
 void AddEvalCommand(CLI::App& program);
+void AddExportCommand(CLI::App& program);
 void AddMdpCommand(CLI::App& program);
 void AddPlayCommand(CLI::App& program);
 void AddReportCommand(CLI::App& program);

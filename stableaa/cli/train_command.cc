@@ -1,6 +1,7 @@
 // stableaa train: starts a new run or resumes one.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/spec.h"
 #include "stableaa/rl/run/idle_keys.h"
+#include "stableaa/rl/run/json_log.h"
 #include "stableaa/rl/run/run_directory.h"
 #include "stableaa/rl/run/trainer.h"
 #include "stableaa/rl/run/trust.h"
@@ -43,6 +45,7 @@ struct TrainFlags {
   bool trust = false;  // with resume
   std::optional<double> enough_return;
   std::optional<std::int64_t> parent;
+  std::optional<std::string> log_json;
 };
 
 // The configuration of a new run, with the warnings it deserves.
@@ -91,12 +94,29 @@ std::string ProgressNote(const TrainProgress& progress) {
   return note;
 }
 
+// Rows for `log`, which must outlive the listener.
+RowListener ListenerOf(std::optional<JsonLog>& log) {
+  if (!log) return {};
+  return {.metrics = [&log](const MetricRow& row) { log->Add(row); },
+          .episode = [&log](const EpisodeRow& row) { log->Add(row); }};
+}
+
 void RunToTheEnd(Trainer& trainer, const TrainFlags& flags) {
   const TrainOptions& train = trainer.options().train;
-  Progress progress({.label = fmt::format("{} {}", train.env, train.preset),
-                     .unit = "steps",
-                     .total = static_cast<std::uint64_t>(train.steps),
-                     .start = static_cast<std::uint64_t>(trainer.step())});
+  std::optional<JsonLog> log;
+  if (flags.log_json) {
+    log.emplace(*flags.log_json, flags.resume ? JsonLog::Part::kLater : JsonLog::Part::kFirst);
+    log->AddRun(trainer.options(), trainer.directory(), trainer.step());
+  }
+  const bool stdout_is_taken = log && log->is_stdout();
+  using Mode = ProgressOptions::Mode;
+  Progress progress(
+      {.label = fmt::format("{} {}", train.env, train.preset),
+       .unit = "steps",
+       .total = static_cast<std::uint64_t>(train.steps),
+       .start = static_cast<std::uint64_t>(trainer.step()),
+       // Rows on a terminal leave no place for a bar.
+       .mode = stdout_is_taken && ::isatty(STDOUT_FILENO) == 1 ? Mode::kSilent : Mode::kAuto});
   const InterruptGuard interrupt;
   const std::int64_t note_interval = std::max<std::int64_t>(1, train.steps / 10'000);
   const bool complete = trainer.Run({.stop = [&interrupt] { return interrupt.requested(); },
@@ -106,13 +126,16 @@ void RunToTheEnd(Trainer& trainer, const TrainFlags& flags) {
                                            if (now.step % note_interval == 0)
                                              progress.Note(ProgressNote(now));
                                            progress.Set(static_cast<std::uint64_t>(now.step));
-                                         }});
+                                         },
+                                     .rows = ListenerOf(log)});
   const std::string directory = trainer.directory().string();
   if (complete) {
     progress.Finish();
     const bool is_enough = flags.enough_return && trainer.best_return() >= *flags.enough_return;
-    PrintPlain("{}: {} steps done{}\n", directory, trainer.step(),
-               is_enough ? fmt::format(", an evaluation has {:.6g}", trainer.best_return()) : "");
+    const std::string done = fmt::format(
+        "{}: {} steps done{}", directory, trainer.step(),
+        is_enough ? fmt::format(", an evaluation has {:.6g}", trainer.best_return()) : "");
+    stdout_is_taken ? LogInfo(done) : PrintPlain("{}\n", done);
   } else {
     LogInfo(fmt::format("stopped in step {}; go on with: stableaa train --resume {}{}",
                         trainer.step(), ShellWord(directory),
@@ -140,6 +163,7 @@ std::unique_ptr<Trainer> StartTrainer(const TrainFlags& flags, const RunOptions&
 
 void StartRun(const TrainFlags& flags) {
   const NewRun run(flags);
+  if (flags.log_json) JsonLog::Require(*flags.log_json, JsonLog::Part::kFirst);
   const RunOptions& options = run.options();
   const std::unique_ptr<Trainer> trainer = StartTrainer(flags, options);
   run.WarnOfIdleKeys(trainer->plan());
@@ -160,6 +184,7 @@ std::unique_ptr<Trainer> ResumeTrainer(const TrainFlags& flags) {
 }
 
 void ResumeRun(const TrainFlags& flags) {
+  if (flags.log_json) JsonLog::Require(*flags.log_json, JsonLog::Part::kLater);
   const std::unique_ptr<Trainer> trainer = ResumeTrainer(flags);
   if (!trainer) {
     LogInfo(fmt::format("{} is complete; --steps N would go on to step N", *flags.resume));
@@ -216,6 +241,11 @@ void AddTrainCommand(CLI::App& program) {
                    "one ends, even by kill -9; PID is that process (in a shell: $$)")
       ->transform(WholeBetween(0, std::numeric_limits<std::int64_t>::max()))
       ->type_name("PID");
+  train
+      ->add_option("--log-json", flags->log_json,
+                   "Rows of metrics.csv and episodes.csv as they are logged, one JSON object per "
+                   "line, to a new file, a pipe or - (stdout); with --resume to the end of a file")
+      ->type_name("-|FILE");
   for (const char* const fixed : {"--preset", "--env", "--config", "--set", "--seed"}) {
     resume->excludes(train->get_option(fixed));
   }
@@ -225,7 +255,8 @@ void AddTrainCommand(CLI::App& program) {
       "and a\n"
       "run that was stopped or killed goes on to the same result as one that was not.\n"
       "Example: stableaa train --preset stable-aa --env minatar/breakout --steps 200000 --seed 3\n"
-      "         stableaa train --resume runs/minatar-breakout-stable-aa-3 --steps 1000000\n");
+      "         stableaa train --resume runs/minatar-breakout-stable-aa-3 --steps 1000000\n"
+      "         stableaa train --env classic/cartpole --steps 20000 --log-json - | tail -1\n");
   train->callback([flags, train] {
     if (flags->parent) EndWithParentFlag(*flags->parent);
     if (flags->enough_return && std::isnan(*flags->enough_return)) {

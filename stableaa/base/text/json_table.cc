@@ -174,6 +174,14 @@ std::string TableToToml(const TomlValue::Table& table) {
   return fmt::format("{{{}}}", text);
 }
 
+std::string LiteralToJson(const std::string& key, const std::string& type,
+                          const std::string& literal) {
+  const TomlValue table = type == "table" ? ReadAnyOverride(literal) : TomlValue();
+  const auto* const members = std::get_if<TomlValue::Table>(&table.is);
+  std::string json = members != nullptr ? TableToJson(key, *members) : literal;
+  return Json::accept(json) ? json : "null";
+}
+
 void SetMember(TomlValue::Table& table, std::span<const std::string> path, TomlValue value) {
   auto place = std::ranges::lower_bound(table, path.front(), {}, &TomlValue::Member::key);
   if (place == table.end() || place->key != path.front()) {

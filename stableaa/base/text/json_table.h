@@ -31,6 +31,11 @@ void CheckTableValue(const std::string& key, const TomlValue& value);
 // An inline table, {names = ["a"], size = 5}.
 std::string TableToToml(const TomlValue::Table& table);
 
+// The JSON of a key's value (ConfigKey::value) of that type: TOML's literals are JSON's, except for
+// tables, and for infinities, which become null.
+std::string LiteralToJson(const std::string& key, const std::string& type,
+                          const std::string& literal);
+
 // Sets the member at `path`, which must not be empty, creating tables along the way.
 void SetMember(TomlValue::Table& table, std::span<const std::string> path, TomlValue value);
 

@@ -39,6 +39,9 @@ class ObservationLayout {
   // The networks' input: planes of bytes divided by 255 (Atari) or 1 (MinAtar), or a vector.
   const InputSpec& input() const { return input_; }
 
+  // What each element of an observation is divided by on its way into the network.
+  double divisor() const { return divisor_ > 0 ? double{divisor_} : input_.divisor; }
+
   // Writes the observation of environment i of the batch, observation_bytes() bytes.
   void Encode(const Observations& observations, std::size_t i, std::span<std::uint8_t> out) const;
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -56,6 +57,12 @@ struct EpisodeRow {
   double episode_return = 0;
   std::int64_t length = 0;
   bool terminated = false, truncated = false;
+};
+
+// Called with every row once it is in its file.
+struct RowListener {
+  std::function<void(const MetricRow&)> metrics = {};
+  std::function<void(const EpisodeRow&)> episode = {};
 };
 
 // The three files.

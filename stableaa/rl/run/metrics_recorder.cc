@@ -68,8 +68,10 @@ void MetricsRecorder::AddStep(int i, const Step& step) {
   if (!step.terminated && !step.truncated) return;
 
   ++episodes_;
-  logs_->Add(EpisodeRow{episodes_, step.step, episode.sum, episode.length, step.terminated,
-                        step.truncated});
+  const EpisodeRow row{episodes_,      step.step,       episode.sum,
+                       episode.length, step.terminated, step.truncated};
+  logs_->Add(row);
+  if (listener_.episode) listener_.episode(row);
   sums_.episode_return.Add(episode.sum);
   sums_.episode_length.Add(static_cast<double>(episode.length));
   ++recent_episodes_;
@@ -88,15 +90,23 @@ bool MetricsRecorder::RowIsDue(std::int64_t step, bool evaluated) const {
 }
 
 void MetricsRecorder::AddRow(const Moment& now, const std::optional<EvaluationResult>& evaluation) {
-  logs_->Add(Row(now, evaluation), now.step);
+  const MetricRow row = Row(now, evaluation);
+  logs_->Add(row, now.step);
+  Report(row);
   last_loss_ = sums_.loss();
   sums_.Clear();
   logged_step_ = now.step;
 }
 
 void MetricsRecorder::AddEndRow(const Moment& now, const EvaluationResult& evaluation) {
-  logs_->AddUncounted(Row(now, evaluation), now.step);
+  const MetricRow row = Row(now, evaluation);
+  logs_->AddUncounted(row, now.step);
+  Report(row);
   last_loss_ = sums_.loss();
+}
+
+void MetricsRecorder::Report(const MetricRow& row) const {
+  if (listener_.metrics) listener_.metrics(row);
 }
 
 MetricRow MetricsRecorder::Row(const Moment& now,

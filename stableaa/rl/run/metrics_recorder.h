@@ -34,6 +34,9 @@ class MetricsRecorder {
   // Reopens the files under the directory's present name, so that errors name it.
   void Reopen() { Open(logs_->rows()); }
 
+  // From now on, or until the next call.
+  void ReportTo(const RowListener& listener) { listener_ = listener; }
+
   // Adds the numbers from an Agent::Update.
   void AddUpdate(std::span<const double> values);
   // Adds a step of environment i.
@@ -65,12 +68,14 @@ class MetricsRecorder {
 
  private:
   MetricRow Row(const Moment& now, const std::optional<EvaluationResult>& evaluation);
+  void Report(const MetricRow& row) const;
   void LoadLoggedStep(ByteReader& in, std::int64_t step, std::int64_t evaluated_step);
 
   const RunDirectory& directory_;
   const RunOptions& options_;
   const Agent& agent_;
   std::unique_ptr<RunLogs> logs_;
+  RowListener listener_;
   MetricSums sums_;
   std::int64_t episodes_ = 0;
   struct EpisodeSoFar {

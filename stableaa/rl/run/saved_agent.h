@@ -78,6 +78,8 @@ class SavedAgent {
   std::string WeightsText() const;
   // The training step at which the weights were saved, if they record it.
   std::optional<std::int64_t> weights_step() const;
+  // What the weights file says beside the weights.
+  const WeightsMetadata& metadata() const { return weights_.metadata; }
   const Parameters& parameters() const { return weights_.parameters; }
 
   // Throws BadInput, with the numbers of both, unless the network fits its observations and

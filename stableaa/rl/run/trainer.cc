@@ -225,6 +225,7 @@ void Trainer::Begin() {
 bool Trainer::Run(const RunHooks& hooks) {
   const Stopwatch watch;
   const auto stopped = [&hooks] { return hooks.stop && hooks.stop(); };
+  recorder_.ReportTo(hooks.rows);
   bool complete = evaluator_.EndIsDone();
   while (!complete) {
     if (!EvaluateIfDue(hooks)) break;

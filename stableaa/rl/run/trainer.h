@@ -77,6 +77,8 @@ struct RunHooks {
   std::optional<double> enough_return = {};
   // Called after every round of steps; must be cheap.
   std::function<void(const TrainProgress&)> progress = {};
+  // Rows of metrics.csv and episodes.csv, as they are logged.
+  RowListener rows = {};
 };
 
 // Throws BadInput for options that no run could start with: they make no sense, or the agent or

@@ -1,0 +1,79 @@
+// stableaa export: a saved agent's network for other programs.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "stableaa/cli/agent_flags.h"
+#include "stableaa/cli/flag_checks.h"
+#include "stableaa/cli/json_text.h"
+#include "stableaa/cli/print_plain.h"
+#include "stableaa/cli/program.h"
+#include "stableaa/nn/onnx_export.h"
+#include "stableaa/rl/run/saved_agent_export.h"
+
+namespace stableaa {
+namespace {
+
+struct ExportFlags {
+  AgentFlags agent;
+  std::optional<std::string> onnx;
+  bool json = false;
+};
+
+void RunExport(const ExportFlags& flags) {
+  CheckEnding(flags.onnx, "--onnx", ".onnx");
+  RequireAnotherFile({"--onnx", *flags.onnx}, {{"RUN", flags.agent.path}});
+  const SavedAgent agent = flags.agent.Load();
+  const EnvironmentSpec spec = ExportOnnx(agent, *flags.onnx);
+  const bool is_bytes = spec.observation.type == ElementType::kUint8;
+  if (flags.json) {
+    const std::optional<std::int64_t> step = agent.weights_step();
+    const nlohmann::ordered_json object = {
+        {"onnx", *flags.onnx},
+        {"operators", kOnnxOperators},
+        {"env", spec.id},
+        {"observation_type", is_bytes ? "uint8" : "float32"},
+        {"observation_shape", spec.observation.shape},
+        {"actions", spec.action.n},
+        {"parameters", ParameterCount(agent.parameters().plan())},
+        {"weights", agent.weights_file().string()},
+        {"weights_step", step ? nlohmann::ordered_json(*step) : nlohmann::ordered_json()}};
+    fmt::print("{}\n", JsonText(object));
+    return;
+  }
+  PrintPlain("{}, weights {}\n", spec.id, agent.WeightsText());
+  fmt::print("observation  {} [batch, {}]\nq_values     float32 [batch, {}]\n",
+             is_bytes ? "uint8" : "float32", fmt::join(spec.observation.shape, ", "),
+             spec.action.n);
+  PrintPlain("written      {}\n", *flags.onnx);
+}
+
+}  // namespace
+
+void AddExportCommand(CLI::App& program) {
+  auto flags = std::make_shared<ExportFlags>();
+  CLI::App* command =
+      program.add_subcommand("export", "Write a trained agent's network for other programs");
+  flags->agent.AddSourceTo(*command, {.used = {"env.", "eval.protocol"},
+                                      .except = {{{"eval."}, "no games are played"}}});
+  command
+      ->add_option("--onnx", flags->onnx,
+                   "ONNX model from raw observations to the values of the actions; replaces a file")
+      ->required()
+      ->type_name("FILE.onnx");
+  command->add_flag("--json", flags->json, "One JSON object: inputs, outputs, weights");
+  command->footer(
+      "Input 'observation': the environment's own observations, any number at once; scaling them\n"
+      "is part of the model. Output 'q_values': a value per action. Operators of opset 17.\n"
+      "Examples: stableaa export runs/minatar-breakout-stable-aa-1 --weights best --onnx q.onnx\n"
+      "          stableaa export best.safetensors --env minatar/breakout --onnx q.onnx\n");
+  command->callback([flags] { RunExport(*flags); });
+}
+
+}  // namespace stableaa

@@ -1,0 +1,220 @@
+#include "stableaa/rl/run/json_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstddef>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "stableaa/base/config/config.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/files/directories.h"
+#include "stableaa/base/machine.h"
+#include "stableaa/base/process/interrupt.h"
+#include "stableaa/base/terminal/log.h"
+#include "stableaa/base/text/json_table.h"
+#include "stableaa/core/error.h"
+
+namespace stableaa {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kStart = "{\"kind\":\"run\",";  // of every log
+constexpr int kPollMilliseconds = 200;
+
+std::string AsciiText(const Json& value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
+// Nothing if there is no such file, or it is not a regular one.
+std::optional<std::uint64_t> RegularSize(const fs::path& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+std::string ReadPart(std::ifstream& file, const fs::path& path, std::uint64_t begin,
+                     std::uint64_t size) {
+  std::string part(static_cast<std::size_t>(size), '\0');
+  file.seekg(static_cast<std::streamoff>(begin));
+  if (!file.read(part.data(), std::ssize(part))) {
+    throw BadInput(fmt::format("cannot read {}", ShownPath(path)));
+  }
+  return part;
+}
+
+void RequireLog(const fs::path& path, std::uint64_t size) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string start = ReadPart(file, path, 0, std::min<std::uint64_t>(size, kStart.size()));
+  if (kStart.starts_with(start)) return;
+  throw BadInput(
+      fmt::format("{} holds something else than the rows of a run as JSON, which begin "
+                  "with {}",
+                  ShownPath(path), kStart));
+}
+
+// The size without a last line that is not whole, as a crash may leave it.
+std::uint64_t SizeOfWholeLines(const fs::path& path, std::uint64_t size) {
+  constexpr std::uint64_t kChunk = 65536;
+  std::ifstream file(path, std::ios::binary);
+  while (size > 0) {
+    const std::uint64_t begin = size > kChunk ? size - kChunk : 0;
+    const std::size_t end = ReadPart(file, path, begin, size - begin).rfind('\n');
+    if (end != std::string::npos) return begin + end + 1;
+    size = begin;
+  }
+  return 0;
+}
+
+Descriptor OpenToAppend(const fs::path& path, int flags) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC | flags, 0666));
+  if (!file.is_open()) {
+    throw SystemError(fmt::format("cannot write {}", ShownPath(path)), errno);
+  }
+  return file;
+}
+
+// Writes without the signal that a pipe without readers causes, which would end the program.
+ssize_t WriteQuietly(int fd, std::string_view text) {
+  sigset_t pipe, former, pending;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  sigpending(&pending);
+  const bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+  pthread_sigmask(SIG_BLOCK, &pipe, &former);
+  const ssize_t written = ::write(fd, text.data(), text.size());
+  const int reason = errno;
+  if (written < 0 && reason == EPIPE && !was_pending) {
+    const timespec now = {};
+    sigtimedwait(&pipe, nullptr, &now);  // takes the signal away
+  }
+  pthread_sigmask(SIG_SETMASK, &former, nullptr);
+  errno = reason;
+  return written;
+}
+
+}  // namespace
+
+void JsonLog::Require(const std::string& target, Part part) {
+  if (target == "-") return;
+  std::error_code unknown;
+  const std::optional<std::uint64_t> size = RegularSize(target);
+  if (!size) {
+    // Opening a pipe or a device would have effects.
+    if (!fs::is_other(target, unknown)) const AtomicFile attempt(target);
+    return;
+  }
+  OpenToAppend(target, 0);
+  if (*size == 0) return;
+  if (part == Part::kFirst) throw BadInput(fmt::format("{} exists already", ShownPath(target)));
+  RequireLog(target, *size);
+}
+
+JsonLog::JsonLog(const std::string& target, Part part) : name_("stdout"), fd_(STDOUT_FILENO) {
+  if (target != "-") {
+    Require(target, part);
+    name_ = ShownPath(target);
+    file_ = OpenToAppend(target, O_CREAT);
+    fd_ = file_.get();
+    if (const auto size = RegularSize(target)) {
+      const std::uint64_t whole = SizeOfWholeLines(target, *size);
+      if (whole < *size && ::ftruncate(fd_, static_cast<off_t>(whole)) != 0) {
+        throw SystemError(fmt::format("cannot write {}", name_), errno);
+      }
+    }
+  }
+  struct stat status = {};
+  is_regular_ = ::fstat(fd_, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+bool JsonLog::is_stdout() const {
+  struct stat ours = {}, standard = {};
+  return fd_ == STDOUT_FILENO ||
+         (::fstat(fd_, &ours) == 0 && ::fstat(STDOUT_FILENO, &standard) == 0 &&
+          ours.st_dev == standard.st_dev && ours.st_ino == standard.st_ino);
+}
+
+void JsonLog::AddRun(const RunOptions& options, const fs::path& directory, std::int64_t step) {
+  Json config;
+  for (const ConfigKey& key : AllKeys(options)) {
+    config[key.key] = Json::parse(LiteralToJson(key.key, key.type, key.value));
+  }
+  Write(AsciiText({{"kind", "run"},
+                   {"version", LibraryVersion()},
+                   {"env", options.train.env},
+                   {"preset", options.train.preset},
+                   {"seed", options.train.seed},
+                   {"directory", directory.string()},
+                   {"step", step},
+                   {"config", config}}));
+}
+
+void JsonLog::Add(const MetricRow& row) {
+  std::string line = "{\"kind\":\"metrics\"";
+  for (const auto& [column, value] : row.cells) {
+    const bool is_number = value && std::isfinite(*value);
+    line += fmt::format(",{}:{}", AsciiText(column),
+                        is_number ? fmt::format("{}", *value) : std::string("null"));
+  }
+  Write(line + '}');
+}
+
+void JsonLog::Add(const EpisodeRow& row) {
+  Write(
+      fmt::format("{{\"kind\":\"episode\",\"episode\":{},\"step\":{},\"return\":{},\"length\":{},"
+                  "\"terminated\":{:d},\"truncated\":{:d}}}",
+                  row.episode, row.step,
+                  std::isfinite(row.episode_return) ? fmt::format("{}", row.episode_return)
+                                                    : std::string("null"),
+                  row.length, row.terminated, row.truncated));
+}
+
+void JsonLog::Write(std::string line) {
+  line += '\n';
+  std::size_t done = 0;
+  while (has_reader_ && done < line.size()) {
+    if (!WaitForRoom()) return GiveUp("its reader does not read");
+    const ssize_t written = WriteQuietly(fd_, std::string_view(line).substr(done));
+    if (written >= 0) {  // short if the disk is full; the next try tells why
+      done += static_cast<std::size_t>(written);
+    } else if (errno == EPIPE) {
+      return GiveUp("its reader has gone");
+    } else if (errno != EINTR && errno != EAGAIN) {
+      const Error refused = SystemError(fmt::format("cannot write {}", name_), errno);
+      struct stat status = {};
+      if (is_regular_ && done > 0 && ::fstat(fd_, &status) == 0) {
+        [[maybe_unused]] const int cut =
+            ::ftruncate(fd_, status.st_size - static_cast<off_t>(done));
+      }
+      throw refused;
+    }
+  }
+}
+
+// False if the user wants to stop while a pipe is full.
+bool JsonLog::WaitForRoom() const {
+  pollfd place = {.fd = fd_, .events = POLLOUT, .revents = 0};
+  while (::poll(&place, 1, kPollMilliseconds) <= 0) {
+    if (InterruptRequested()) return false;
+  }
+  return true;
+}
+
+void JsonLog::GiveUp(std::string_view why) {
+  has_reader_ = false;
+  LogWarning(fmt::format("{}: {}; the run goes on, and its files have all rows", name_, why));
+}
+
+}  // namespace stableaa
