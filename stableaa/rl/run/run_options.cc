@@ -15,6 +15,7 @@
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/built_in_configs.h"
+#include "stableaa/rl/run/kept_weights.h"
 
 namespace stableaa {
 namespace {
@@ -51,6 +52,7 @@ void ValidateValues(const RunOptions& options) {
   options.optimizer.Validate();
   options.env.Validate();
   options.agent.Loss().Validate();
+  (void)KeepRule::Parse(options.train.keep_weights);
   if (options.replay.size <= options.agent.n_step) {
     throw BadInput(
         fmt::format("replay.size: expected more states than the {} steps of a return, "
@@ -89,6 +91,9 @@ void Describe(Config& config, RunOptions& options) {
   Describe(config, options.eval);
   config.Int("checkpoint.interval_steps", &train.checkpoint_interval_steps, {1, kMaxSteps},
              "Steps between two checkpoints; the end and Ctrl-C make one besides.");
+  config.Text("checkpoint.keep_weights", &train.keep_weights,
+              "Weights that are kept over time, for 'stableaa eval --at': none, every N steps, or "
+              "all evaluations.");
   Describe(config, options.env);
 }
 
