@@ -16,6 +16,7 @@
 #include "fuzz/accepts.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
+#include "stableaa/nn/foreign_weights.h"
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/plan.h"
 #include "stableaa/nn/safetensors.h"
@@ -72,6 +73,29 @@ bool LoadsInto(const Safetensors& file, const std::shared_ptr<const Plan>& plan)
   return false;
 }
 
+// Names and types may differ. Each tensor holds the file's numbers.
+void TryToMatch(const Safetensors& file, const std::shared_ptr<const Plan>& plan) {
+  Parameters parameters(plan);
+  std::ranges::fill(parameters.block(), 1.5F);
+  std::vector<RenamedTensor> renamed;
+  if (!Accepts([&] { renamed = ReadMatchingWeightsInto(file, parameters); })) {
+    Require(std::ranges::all_of(parameters.block(), [](float v) { return v == 1.5F; }));
+    return;
+  }
+  Require(file.tensors.size() == ParameterTensors(*plan).size() && parameters.AllFinite());
+  for (const ParameterTensor& tensor : ParameterTensors(*plan)) {
+    const auto other = std::ranges::find(renamed, tensor.name, &RenamedTensor::to);
+    const SafetensorsTensor& stored =
+        file.tensors.at(other == renamed.end() ? tensor.name : other->from);
+    Require(stored.shape == tensor.shape);
+    std::vector<float> values(tensor.size());
+    parameters.Get(tensor, values);
+    Require(stored.dtype != "F32" ||
+            std::ranges::equal(std::as_bytes(std::span(values)), stored.data));
+  }
+  Require(renamed.empty() || !RenamedText(renamed).empty());
+}
+
 void TryFile(Bytes bytes) {
   static const auto known =
       std::make_shared<const Plan>(MakePlan(ParseSpec("vector(2) linear(2) relu linear(1)")));
@@ -79,6 +103,7 @@ void TryFile(Bytes bytes) {
   if (!Accepts([&] { file = ParseSafetensors(bytes, "fuzz"); })) return;
   CheckTiling(file, bytes);
   LoadsInto(file, known);
+  TryToMatch(file, known);
 
   const bool complete = Accepts([&] { CheckHolds(ReadWeights(file).parameters, file); });
   const auto spec = file.metadata.find("stableaa.spec");

@@ -61,7 +61,8 @@ void AgentFlags::AddSourceTo(CLI::App& added_to, const KeyUse& uses) {
       .add_option(
           "--env", env,
           "Environment (default: the run's, which its weights files name too; those of other "
-          "programs need it, such as minatar/breakout)")
+          "programs need it, such as minatar/breakout, and their network if it is not the usual "
+          "one: --set network.layers=..., --set agent.head=dueling)")
       ->type_name("ID");
   added_to
       .add_option("--weights", weights,
@@ -93,15 +94,16 @@ void AgentFlags::AddTo(CLI::App& added_to, const std::string& default_episodes,
 SavedAgent AgentFlags::Load() const {
   using Weights = SavedAgentSource::Weights;
   std::error_code unknown;
-  if (weights && std::filesystem::is_regular_file(path, unknown)) {
-    throw BadInput(
-        fmt::format("--weights chooses among those of a run, and {} is a file", Shorten(path)));
+  if ((weights || at) && std::filesystem::is_regular_file(path, unknown)) {
+    throw BadInput(fmt::format("{} chooses among those of a run, and {} is a file",
+                               at ? "--at" : "--weights", Shorten(path)));
   }
   for (const std::string& setting : settings) {
     RequireUse(ConfigSource::FromOverride(setting), command, use);
   }
   SavedAgent agent = ReadAgent({.path = path,
                                 .weights = weights == "best" ? Weights::kBest : Weights::kLatest,
+                                .step = at,
                                 .env = env,
                                 .settings = settings,
                                 .trust = trust});

@@ -20,6 +20,7 @@ namespace stableaa {
 struct AgentFlags {
   std::string path;
   std::optional<std::string> env, weights;
+  std::optional<std::int64_t> at;  // the step of kept weights; commands that have --at set it
   std::vector<std::string> settings;
   std::optional<std::int64_t> episodes;
   std::uint64_t seed = 1;

@@ -41,7 +41,7 @@ struct TrainFlags {
   std::uint64_t seed = 1;
   bool has_seed = false;
   std::optional<int> threads;
-  std::optional<std::string> out, resume;
+  std::optional<std::string> out, from, resume;
   bool trust = false;  // with resume
   std::optional<double> enough_return;
   std::optional<std::int64_t> parent;
@@ -155,7 +155,8 @@ std::string WhatToDo(const UnusableRunPath& error) {
 
 std::unique_ptr<Trainer> StartTrainer(const TrainFlags& flags, const RunOptions& options) {
   try {
-    return Trainer::Start(flags.out.value_or("runs/" + RunName(options.train)), options);
+    return Trainer::Start(flags.out.value_or("runs/" + RunName(options.train)), options,
+                          flags.from);
   } catch (const UnusableRunPath& error) {
     throw BadInput(WhatToDo(error));
   }
@@ -224,12 +225,20 @@ void AddTrainCommand(CLI::App& program) {
                                             "Directory of the run (default: "
                                             "runs/<env>-<preset>-<seed>)")
                                ->type_name("DIR");
+  CLI::Option* const from =
+      train
+          ->add_option(
+              "--from", flags->from,
+              "Begin with these weights: a file, of other programs too, or a run's latest; "
+              "the network must have the same shape")
+          ->type_name("FILE.safetensors|DIR");
   CLI::Option* const resume =
       train
           ->add_option("--resume", flags->resume,
                        "Go on with the run in DIR; only --steps and --threads may change")
           ->type_name("DIR")
-          ->excludes(out);
+          ->excludes(out)
+          ->excludes(from);
   AddTrustFlag(*train, &flags->trust)->needs(resume);
   train
       ->add_option("--until-return", flags->enough_return,
@@ -254,6 +263,8 @@ void AddTrainCommand(CLI::App& program) {
       "is ever lost, "
       "and a\n"
       "run that was stopped or killed goes on to the same result as one that was not.\n"
+      "With --from, the optimiser, the replay and exploration begin anew, and run.json says where "
+      "the weights are from.\n"
       "Example: stableaa train --preset stable-aa --env minatar/breakout --steps 200000 --seed 3\n"
       "         stableaa train --resume runs/minatar-breakout-stable-aa-3 --steps 1000000\n"
       "         stableaa train --env classic/cartpole --steps 20000 --log-json - | tail -1\n");

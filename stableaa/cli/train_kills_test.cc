@@ -122,7 +122,8 @@ TEST_F(FullTrainCommand, KillsChangeNothingForAnyAgent) {
            Sets({"agent.n_step=3", "replay.prioritized=true", "replay.importance_steps=1000"}),
            Sets({"agent.weights.refresh=update", "train.lookahead_updates=3"}),
            Arguments{"--preset", "double-dqn"} + Sets({"replay.compression=lz4"}),
-           Sets({"agent.backup=double", "agent.weights.eta=auto", "agent.weights.safeguard=true"}),
+           Sets({"agent.backup=double", "agent.weights.eta=auto", "agent.weights.safeguard=true",
+                 "checkpoint.keep_weights=all evaluations"}),
            Sets({"replay.size=200", "replay.compression=zstd", "train.lookahead_updates=0"}),
            Arguments{"--preset", "raa"} +
                Sets({"replay.size=150", "replay.prioritized=true", "agent.restart=growth",
@@ -277,7 +278,9 @@ TEST_P(TrainCommandKills, AKillAtAnySystemCallChangesNothing) {
             "train.lookahead_updates=0", "agent.target_interval_updates=10",
             "agent.weights.batch=8", fmt::format("eval.interval_steps={}", GetParam()),
             "eval.episodes=1", "env.max_episode_steps=20", "train.log_interval_steps=1000",
-            "checkpoint.interval_steps=25"});
+            "checkpoint.interval_steps=25",
+            GetParam() == 25 ? "checkpoint.keep_weights=every 20 steps"
+                             : "checkpoint.keep_weights=all evaluations"});
   const fs::path straight = Start("straight", run);
   int published = 0;
   for (int call = 1;; ++call) {

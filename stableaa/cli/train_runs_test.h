@@ -45,13 +45,14 @@ inline std::int64_t StepOf(const std::filesystem::path& run) {
   return step;
 }
 
-// Small, but with everything a run has: 14 target shifts, 5 evaluations, 15 checkpoints.
+// Small, but with everything a run has: 14 target shifts, 5 evaluations, 15 checkpoints, 21 kept
+// weights.
 inline const Arguments kCartpole =
     Arguments{"--env", "classic/cartpole", "--steps", "1500"} +
     Sets({"network.hidden=[16,16]", "train.batch=8", "replay.start=100",
           "agent.target_interval_updates=100", "eval.interval_steps=300", "eval.episodes=2",
           "train.log_interval_steps=100", "checkpoint.interval_steps=100",
-          "exploration.epsilon_steps=500"});
+          "exploration.epsilon_steps=500", "checkpoint.keep_weights=every 70 steps"});
 
 inline const Arguments kOneThread = {"--threads", "1"};
 

@@ -479,10 +479,6 @@ std::string ReadBytes(const fs::path& path) {
   return ReadRegularFile(path, kMaxFileBytes);
 }
 
-Safetensors ParseFile(const std::string& bytes, const fs::path& path) {
-  return ParseSafetensors(std::as_bytes(std::span(bytes)), path.string());
-}
-
 void CheckFinite(const fs::path& path, const Parameters& parameters) {
   for (const ParameterTensor& tensor : ParameterTensors(parameters.plan())) {
     std::vector<float> values(tensor.size());
@@ -549,16 +545,20 @@ void WriteWeights(const fs::path& path, const Parameters& parameters,
   file.Commit();
 }
 
+SafetensorsFile::SafetensorsFile(const fs::path& path)
+    : bytes_(ReadBytes(path)),
+      content_(ParseSafetensors(std::as_bytes(std::span(bytes_)), path.string())) {}
+
+bool DescribesNetwork(const Safetensors& file) { return file.metadata.contains(kSpecKey); }
+
 WeightsFile ReadWeights(const fs::path& path) {
-  const std::string bytes = ReadBytes(path);
-  return ReadWeights(ParseFile(bytes, path));
+  return ReadWeights(SafetensorsFile(path).content());
 }
 
 WeightsMetadata ReadWeightsInto(const fs::path& path, Parameters& parameters) {
-  const std::string bytes = ReadBytes(path);
-  Safetensors file = ParseFile(bytes, path);
-  ReadWeightsInto(file, parameters);
-  return std::move(file.metadata);
+  const SafetensorsFile file(path);
+  ReadWeightsInto(file.content(), parameters);
+  return file.content().metadata;
 }
 
 Safetensors ParseSafetensors(std::span<const std::byte> bytes, const std::string& name) {

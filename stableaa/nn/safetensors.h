@@ -57,7 +57,8 @@ WeightsFile ReadWeights(const std::filesystem::path& path);
 // Returns the metadata. Changes nothing if it throws.
 WeightsMetadata ReadWeightsInto(const std::filesystem::path& path, Parameters& parameters);
 
-// The format alone: any tensors, in memory.
+// The format alone: any tensors, in memory. foreign_weights.h matches them with a network whose names
+// differ.
 
 struct SafetensorsTensor {
   std::string dtype;  // "F32"
@@ -74,6 +75,24 @@ struct Safetensors {
 // The result borrows `bytes`. As the format requires, the tensors must tile the data without gaps
 // or overlaps. Types smaller than a byte are not supported. Duplicate names are a BadInput too.
 Safetensors ParseSafetensors(std::span<const std::byte> bytes, const std::string& name);
+
+// A file, read and parsed.
+class SafetensorsFile {
+ public:
+  // Throws BadInput as ParseSafetensors does, and for anything but a regular file.
+  explicit SafetensorsFile(const std::filesystem::path& path);
+  SafetensorsFile(const SafetensorsFile&) = delete;
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
+
+  const Safetensors& content() const { return content_; }
+
+ private:
+  const std::string bytes_;
+  Safetensors content_;  // borrows bytes_
+};
+
+// Whether the metadata say which network it is of. Files of other programs do not.
+bool DescribesNetwork(const Safetensors& file);
 
 WeightsFile ReadWeights(const Safetensors& file);
 void ReadWeightsInto(const Safetensors& file, Parameters& parameters);

@@ -12,6 +12,10 @@ std::unique_ptr<Agent> MakeAgent(const RunOptions& options, const EnvironmentSpe
   return std::make_unique<DqnAgent>(options, spec);
 }
 
+std::shared_ptr<const Plan> AgentPlan(const RunOptions& options, const EnvironmentSpec& spec) {
+  return std::make_shared<const Plan>(DqnAgent::PlanFor(options, spec));
+}
+
 AgentMemory EstimateAgentMemory(const RunOptions& options, const EnvironmentSpec& spec) {
   return DqnAgent::EstimateMemory(options, spec);
 }

@@ -11,7 +11,7 @@
 //       if (ended) agent->Begin(i, environment.observations());
 //   }
 //
-// To add an agent, implement this class and extend MakeAgent, EstimateAgentMemory and
+// To add an agent, implement this class and extend MakeAgent, AgentPlan, EstimateAgentMemory and
 // RequireAgentFits (agent.cc) to choose it.
 #ifndef STABLEAA_RL_AGENT_H_
 #define STABLEAA_RL_AGENT_H_
@@ -76,6 +76,10 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
+  // Begins with these weights, of the same network as weights(), instead of random ones. Only before
+  // the first step.
+  virtual void StartFrom(const Parameters& first) = 0;
+
   // Begins an episode of one environment, given the observations of all.
   virtual void Begin(int environment, const Observations& observations) = 0;
   // The actions of all environments after `step` steps of training, including exploration, which
@@ -131,6 +135,9 @@ void RequireAgentFits(const RunOptions& options, const EnvironmentSpec& spec);
 
 // The agent that the options describe, for env.num_envs environments; the two must fit.
 std::unique_ptr<Agent> MakeAgent(const RunOptions& options, const EnvironmentSpec& spec);
+
+// The network that acts, Agent::weights().plan(), of such an agent.
+std::shared_ptr<const Plan> AgentPlan(const RunOptions& options, const EnvironmentSpec& spec);
 
 // Bytes that the agent will take.
 struct AgentMemory {

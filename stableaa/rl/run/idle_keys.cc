@@ -6,6 +6,7 @@
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/base/text/plain_text.h"
+#include "stableaa/rl/run/kept_weights.h"
 
 namespace stableaa {
 namespace {
@@ -92,6 +93,12 @@ const std::vector<Rule>& Rules() {
       {{"replay.importance_steps"},
        [](Run run) { return run.replay.importance_start == 1; },
        {"replay.importance_start"}},
+      {{"checkpoint.keep_weights"},
+       [](Run run) {
+         return run.eval.interval_steps == 0 &&
+                KeepRule::Parse(run.train.keep_weights).when == KeepRule::When::kEvaluations;
+       },
+       {"eval.interval_steps"}},
       {{"optimizer.alpha", "optimizer.epsilon_inside"}, IsAdam, {"optimizer.kind"}},
       {{"optimizer.beta1", "optimizer.beta2"},
        [](Run run) { return !IsAdam(run); },

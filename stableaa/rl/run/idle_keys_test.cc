@@ -77,6 +77,10 @@ TEST(IdleKeys, AreNamedWithTheReason) {
   EXPECT_EQ(Why("agent.restart", "stable-aa", {"agent.targets=1"}), "agent.targets = 1");
   EXPECT_EQ(Why("agent.huber_delta", "dqn", {"agent.loss=squared"}), "agent.loss = \"squared\"");
   EXPECT_EQ(Why("agent.huber_delta", "dqn"), "");  // the family uses huber
+  EXPECT_EQ(Why("checkpoint.keep_weights", "dqn", {"checkpoint.keep_weights=all evaluations"}), "");
+  EXPECT_EQ(Why("checkpoint.keep_weights", "dqn",
+                {"checkpoint.keep_weights=all evaluations", "eval.interval_steps=0"}),
+            "eval.interval_steps = 0");
   EXPECT_EQ(Why("network.hidden", "dqn"), "");
   EXPECT_EQ(Why("network.hidden", "dqn", {"network.layers=linear(8) relu"}),
             "network.layers = \"linear(8) relu\"");

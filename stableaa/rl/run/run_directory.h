@@ -8,6 +8,7 @@
 //   weights/latest.safetensors   as of the last checkpoint
 //   weights/best.safetensors     as of the evaluation with the largest mean return; a run that ends
 //                                before its first evaluation makes one at its end
+//   weights/step-*.safetensors   as of the steps that checkpoint.keep_weights says
 //   checkpoint/state.bin         everything else that a run needs to go on ...
 //   checkpoint/segment-*.bin     ... and the replay's full segments
 //   diverged.npz                 only if training has diverged: what shows why

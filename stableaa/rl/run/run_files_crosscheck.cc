@@ -3,6 +3,9 @@
 //   events.out.tfevents.1   scalars of steps 10, 20, ..., 3000; cut back once on the way
 //   arrays.npz              arrays of all types and several shapes
 //   nature.safetensors, mlp.safetensors, and the same tensors in .npz
+//
+// run_files_crosscheck DIR FILE.safetensors: reads a file that the script wrote, with names of its
+// own, into the network of mlp.safetensors and writes what it has read to DIR/foreign.npz.
 
 #include <array>
 #include <cstdint>
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "stableaa/base/files/npz.h"
+#include "stableaa/nn/foreign_weights.h"
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/safetensors.h"
 #include "stableaa/nn/spec.h"
@@ -99,19 +103,36 @@ void WriteNetwork(const std::filesystem::path& directory, const std::string& nam
   WriteWeights(directory / (name + ".safetensors"), parameters, {{"stableaa.steps", "50000"}});
 }
 
+NetworkSpec SmallNetwork() { return MlpSpec({.inputs = 4, .hidden = {64, 33}, .actions = 3}); }
+
+void ReadForeign(const std::filesystem::path& directory, const std::filesystem::path& file) {
+  Parameters parameters(std::make_shared<const Plan>(MakePlan(SmallNetwork())));
+  ReadMatchingWeightsInto(SafetensorsFile(file).content(), parameters);
+  NpzWriter out(directory / "foreign.npz");
+  for (const ParameterTensor& tensor : ParameterTensors(parameters.plan())) {
+    std::vector<float> values(tensor.size());
+    parameters.Get(tensor, values);
+    out.Add(tensor.name, {tensor.shape.begin(), tensor.shape.end()}, values);
+  }
+  out.Finish();
+}
+
 }  // namespace
 }  // namespace stableaa
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s DIR\n", argv[0]);
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr, "usage: %s DIR [FILE.safetensors]\n", argv[0]);
     return 2;
   }
   const std::filesystem::path directory = argv[1];
+  if (argc == 3) {
+    stableaa::ReadForeign(directory, argv[2]);
+    return 0;
+  }
   stableaa::WriteEvents(directory / "events.out.tfevents.1");
   stableaa::WriteArrays(directory / "arrays.npz");
   stableaa::WriteNetwork(directory, "nature",
                          stableaa::NatureSpec({.actions = 6, .dueling = true}));
-  stableaa::WriteNetwork(directory, "mlp",
-                         stableaa::MlpSpec({.inputs = 4, .hidden = {64, 33}, .actions = 3}));
+  stableaa::WriteNetwork(directory, "mlp", stableaa::SmallNetwork());
 }

@@ -15,7 +15,7 @@ import time
 try:
     import numpy as np
     from safetensors import safe_open
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load_file, save_file
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 except ImportError as error:
@@ -172,6 +172,24 @@ def check_network(directory, name):
     return len(shapes)
 
 
+def check_foreign(program, directory):
+    """A file that safetensors writes, with other names and types, as this library reads it."""
+    names = {"layers.0": "net.8", "layers.2": "net.9", "layers.4": "net.10"}
+    random = np.random.default_rng(1)
+    expected, written = {}, {}
+    for index, (tensor, shape) in enumerate(NETWORKS["mlp"].items()):
+        module, kind = tensor.rsplit(".", 1)
+        values = random.normal(size=shape).astype([np.float32, np.float64, np.float16][index % 3])
+        written[f"{names[module]}.{kind}"] = values
+        expected[tensor] = values.astype(np.float32)
+    save_file(written, directory / "foreign.safetensors")
+    subprocess.run([program, str(directory), str(directory / "foreign.safetensors")], check=True)
+    with np.load(directory / "foreign.npz", allow_pickle=False) as arrays:
+        for tensor, values in expected.items():
+            check(f"{tensor} of a foreign file", same(arrays[tensor], values))
+    return len(expected)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -183,12 +201,13 @@ def main():
         damages = check_damage(directory / "events.out.tfevents.1")
         arrays = check_arrays(directory / "arrays.npz")
         tensors = sum(check_network(directory, name) for name in NETWORKS)
+        foreign = check_foreign(sys.argv[1], directory)
     if mismatches:
         print("MISMATCH: " + "; ".join(mismatches))
         sys.exit(1)
     print(
         f"TensorBoard reads {STEPS} events and notices {damages} damages, NumPy reads {arrays} "
-        f"arrays and safetensors {tensors} tensors, all as written"
+        f"arrays and safetensors {tensors} tensors, all as written; its own {foreign} are read"
     )
 
 

@@ -15,6 +15,7 @@
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/built_in_configs.h"
+#include "stableaa/rl/run/kept_weights.h"
 
 namespace stableaa {
 namespace {
@@ -51,6 +52,7 @@ void ValidateValues(const RunOptions& options) {
   options.optimizer.Validate();
   options.env.Validate();
   options.agent.Loss().Validate();
+  (void)KeepRule::Parse(options.train.keep_weights);
   Replay::RequireRoomForReturns(options.replay, options.agent.n_step, options.env.num_envs);
 }
 
@@ -84,6 +86,9 @@ void Describe(Config& config, RunOptions& options) {
   Describe(config, options.eval);
   config.Int("checkpoint.interval_steps", &train.checkpoint_interval_steps, {1, kMaxSteps},
              "Steps between two checkpoints; the end and Ctrl-C make one besides.");
+  config.Text("checkpoint.keep_weights", &train.keep_weights,
+              "Weights that are kept over time, for 'stableaa eval --at': none, every N steps, or "
+              "all evaluations.");
   config.Int("env.num_envs", &options.env.num_envs, {1, Replay::kMaxStreams},
              "Environments that training steps at once. Updates still come every "
              "train.update_interval_steps steps, counting those of all environments.");

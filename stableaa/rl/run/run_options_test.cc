@@ -242,6 +242,7 @@ std::vector<std::string> ChangeOfEachKey(const RunOptions& options) {
   std::vector<std::string> changes;
   for (const ConfigKey& key : config.Keys()) {
     std::vector<std::string> candidates = key.choices;
+    if (key.key == "checkpoint.keep_weights") candidates = {"all evaluations"};
     for (const char* const value :
          {"true", "false", "7", "8", "0.5", "0.25", "3.5", "[3.0, 4.0]", "{a = [1]}", "other"}) {
       candidates.emplace_back(value);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -93,17 +94,30 @@ inline std::string WithoutWallColumns(const std::filesystem::path& csv) {
   return text;
 }
 
+// The names of the weights files: latest, best and kept ones. A killed process may leave a temporary
+// file behind, whose name begins with a dot.
+inline std::vector<std::string> WeightsOf(const std::filesystem::path& run) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(run / "weights")) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with('.')) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 // The promise: the same bytes, wall_ columns aside.
 inline void ExpectSameResults(const std::filesystem::path& run,
                               const std::filesystem::path& expected) {
   for (const char* const csv : {"metrics.csv", "episodes.csv"}) {
     EXPECT_EQ(WithoutWallColumns(run / csv), WithoutWallColumns(expected / csv)) << run / csv;
   }
-  for (const char* const weights : {"weights/latest.safetensors", "weights/best.safetensors"}) {
-    EXPECT_EQ(std::filesystem::exists(run / weights), std::filesystem::exists(expected / weights))
-        << run / weights;
-    EXPECT_TRUE(FileContent(run / weights) == FileContent(expected / weights))
-        << run / weights << " differs";
+  const std::vector<std::string> weights = WeightsOf(expected);
+  EXPECT_EQ(WeightsOf(run), weights) << run;
+  for (const std::string& name : weights) {
+    const std::filesystem::path file = std::filesystem::path("weights") / name;
+    EXPECT_TRUE(FileContent(run / file) == FileContent(expected / file))
+        << run / file << " differs";
   }
 }
 

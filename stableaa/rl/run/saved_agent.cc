@@ -7,9 +7,13 @@
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/base/files/directories.h"
+#include "stableaa/base/terminal/log.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/env/registry.h"
+#include "stableaa/nn/foreign_weights.h"
+#include "stableaa/rl/agent.h"
 #include "stableaa/rl/replay/observation_layout.h"
+#include "stableaa/rl/run/kept_weights.h"
 #include "stableaa/rl/run/trust.h"
 
 namespace stableaa {
@@ -43,18 +47,6 @@ fs::path WeightsOfRun(const SavedAgentSource& source) {
                              latest.string()));
 }
 
-fs::path FindWeights(const SavedAgentSource& source) {
-  if (!Exists(source.path)) {
-    throw BadInput(fmt::format("{}: there is no such run or weights file", source.path.string()));
-  }
-  if (!IsDirectory(source.path)) return source.path;
-  if (!Exists(source.path / "config.toml")) {
-    throw BadInput(fmt::format("{} is not the directory of a run: it has no config.toml",
-                               source.path.string()));
-  }
-  return WeightsOfRun(source);
-}
-
 // For a weights file: the environment asked for, or the one that training recorded there.
 std::string EnvironmentOfFile(const SavedAgentSource& source, const WeightsMetadata& metadata) {
   if (source.env) return *source.env;
@@ -77,7 +69,29 @@ ForeignCode CodeOfFiles(const SavedAgentSource& source, const RunOptions& option
   return code;
 }
 
-RunOptions FindOptions(const SavedAgentSource& source, const WeightsMetadata& metadata) {
+// Whether a setting is about the network.
+bool IsOfNetwork(const std::string& setting) {
+  return setting.starts_with("network.") || setting.starts_with("agent.head");
+}
+
+void RequireUsable(const std::string& setting, const SavedAgentSource& source,
+                   const Safetensors& file) {
+  if (setting.starts_with("eval.") || setting.starts_with("env.")) return;
+  if (!IsOfNetwork(setting)) {
+    throw BadInput(fmt::format("{}: expected a key eval.* or env.*; the others are about training",
+                               Shorten(setting)));
+  }
+  if (IsDirectory(source.path)) {
+    throw BadInput(fmt::format("{}: the network is the run's, as {} says", Shorten(setting),
+                               ShownPath(source.path / "config.toml")));
+  }
+  if (DescribesNetwork(file)) {
+    throw BadInput(
+        fmt::format("{}: {} says itself which network it is of", Shorten(setting), file.name));
+  }
+}
+
+RunOptions FindOptions(const SavedAgentSource& source, const Safetensors& file) {
   const bool is_run = IsDirectory(source.path);
   RunOptions options;
   if (is_run) {
@@ -86,12 +100,9 @@ RunOptions FindOptions(const SavedAgentSource& source, const WeightsMetadata& me
   }
   Config config;
   Describe(config, options);
-  if (!is_run) LoadPreset(config, EnvironmentOfFile(source, metadata), "");
+  if (!is_run) LoadPreset(config, EnvironmentOfFile(source, file.metadata), "");
   for (const std::string& setting : source.settings) {
-    if (!setting.starts_with("eval.") && !setting.starts_with("env.")) {
-      throw BadInput(fmt::format(
-          "{}: expected a key eval.* or env.*; the others are about training", Shorten(setting)));
-    }
+    RequireUsable(setting, source, file);
     config.Set(setting);
   }
   options.Validate();
@@ -108,7 +119,42 @@ std::string InputText(const InputSpec& input) {
                      input.divisor);
 }
 
+// The network that the file describes, or else the one that the options give in their environment.
+WeightsFile ReadNetwork(const Safetensors& file, const RunOptions& options) {
+  if (DescribesNetwork(file)) return ReadWeights(file);
+  EnvironmentOptions env = EvaluationEnvironment(options);
+  env.num_envs = 1;
+  const auto environment = MakeEnvironment(options.train.env, env);
+  RequireAgentFits(options, environment->spec());
+  WeightsFile weights{.parameters = Parameters(AgentPlan(options, environment->spec())),
+                      .metadata = file.metadata};
+  ReadWeightsOfAnyOrigin(file, weights.parameters);
+  return weights;
+}
+
 }  // namespace
+
+void RequireRun(const fs::path& path) {
+  if (!Exists(path)) throw BadInput(fmt::format("{}: there is no such run", ShownPath(path)));
+  if (!Exists(path / "config.toml")) {
+    throw BadInput(
+        fmt::format("{} is not the directory of a run: it has no config.toml", ShownPath(path)));
+  }
+}
+
+fs::path FindWeights(const SavedAgentSource& source) {
+  if (!Exists(source.path)) {
+    throw BadInput(fmt::format("{}: there is no such run or weights file", source.path.string()));
+  }
+  if (!IsDirectory(source.path)) return source.path;
+  RequireRun(source.path);
+  return source.step ? FindKeptWeights(source.path, *source.step).file : WeightsOfRun(source);
+}
+
+void ReadWeightsOfAnyOrigin(const Safetensors& file, Parameters& parameters) {
+  const std::vector<RenamedTensor> renamed = ReadMatchingWeightsInto(file, parameters);
+  if (!renamed.empty()) LogInfo(fmt::format("{}: {}", file.name, RenamedText(renamed)));
+}
 
 EnvironmentOptions EvaluationEnvironment(const RunOptions& options) {
   using ActionSet = EnvironmentOptions::ActionSet;
@@ -123,11 +169,24 @@ EnvironmentOptions EvaluationEnvironment(const RunOptions& options) {
   return env;
 }
 
-SavedAgent::SavedAgent(const SavedAgentSource& source)
-    : weights_file_(FindWeights(source)),
-      weights_kind_(IsDirectory(source.path) ? weights_file_.stem().string() : ""),
-      weights_(ReadWeights(weights_file_)),
-      options_(FindOptions(source, weights_.metadata)) {}
+SavedAgent::SavedAgent(const SavedAgentSource& source) : SavedAgent(source, FindWeights(source)) {}
+
+SavedAgent::SavedAgent(const SavedAgentSource& source, const fs::path& file)
+    : SavedAgent(source, file, SafetensorsFile(file)) {}
+
+SavedAgent::SavedAgent(const SavedAgentSource& source, const fs::path& file,
+                       const SafetensorsFile& content)
+    : weights_file_(file),
+      weights_kind_(IsDirectory(source.path) && !source.step ? file.stem().string() : ""),
+      options_(FindOptions(source, content.content())),
+      weights_(ReadNetwork(content.content(), options_)) {}
+
+void SavedAgent::TakeWeights(const fs::path& file) {
+  const SafetensorsFile content(file);
+  ReadMatchingWeightsInto(content.content(), weights_.parameters);
+  weights_.metadata = content.content().metadata;
+  weights_file_ = file;
+}
 
 WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step) {
   return {{"stableaa.env", options.train.env},
@@ -136,9 +195,9 @@ WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step) {
           {"stableaa.step", std::to_string(step)}};
 }
 
-std::optional<std::int64_t> SavedAgent::weights_step() const {
-  const auto noted = weights_.metadata.find("stableaa.step");
-  if (noted == weights_.metadata.end()) return std::nullopt;
+std::optional<std::int64_t> StepOf(const WeightsMetadata& metadata) {
+  const auto noted = metadata.find("stableaa.step");
+  if (noted == metadata.end()) return std::nullopt;
   const std::string& text = noted->second;
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);

@@ -6,7 +6,9 @@
 //   Evaluate(*environment, *actor, agent.parameters(), ...);
 //
 // A run is a directory with config.toml and weights/{latest,best}.safetensors. A weights file alone
-// will do: `train` records the environment in it, and the caller can specify it too.
+// will do: `train` records the environment in it, and the caller can specify it too. Files of other
+// programs do not describe their network either: it is the one that an agent with these options has
+// in this environment, and tensors are matched by nn/foreign_weights.h.
 //
 // Python code beyond what is installed runs only if the caller names it or trusts the files
 // (trust.h).
@@ -35,13 +37,19 @@ EnvironmentOptions EvaluationEnvironment(const RunOptions& options);
 // The metadata in a run's weights files: env, preset and seed of the run, and `step`.
 WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step);
 
+// The step in such metadata, if they have one.
+std::optional<std::int64_t> StepOf(const WeightsMetadata& metadata);
+
 struct SavedAgentSource {
   enum class Weights { kLatest, kBest };
 
-  std::filesystem::path path;              // of a run, or of a .safetensors file
-  Weights weights = Weights::kLatest;      // of a run
-  std::optional<std::string> env = {};     // instead of the run's or the file's
-  std::vector<std::string> settings = {};  // key=value for eval.* and env.*
+  std::filesystem::path path;             // of a run, or of a .safetensors file
+  Weights weights = Weights::kLatest;     // of a run
+  std::optional<std::int64_t> step = {};  // of a run: the weights kept there (kept_weights.h)
+  std::optional<std::string> env = {};    // instead of the run's or the file's
+  // key=value for eval.* and env.*, and for a file that does not describe its network network.* and
+  // agent.head
+  std::vector<std::string> settings = {};
   bool trust = false;  // run the Python module and the interpreter that the files name
 };
 
@@ -62,6 +70,16 @@ class IncompleteSource : public Error {
   Lack lack_;
 };
 
+// Throws BadInput unless it is the directory of a run.
+void RequireRun(const std::filesystem::path& path);
+
+// The weights file that the source names. Throws BadInput if there is none.
+std::filesystem::path FindWeights(const SavedAgentSource& source);
+
+// Reads a file of this or another program into a known network, as nn/foreign_weights.h does, and
+// logs how tensors with other names were matched.
+void ReadWeightsOfAnyOrigin(const Safetensors& file, Parameters& parameters);
+
 class SavedAgent {
  public:
   // Throws BadInput if there is no run, weights are missing or damaged, the environment does not
@@ -77,10 +95,14 @@ class SavedAgent {
   // 20000)", or only the path if it does not record its step.
   std::string WeightsText() const;
   // The training step at which the weights were saved, if they record it.
-  std::optional<std::int64_t> weights_step() const;
+  std::optional<std::int64_t> weights_step() const { return StepOf(weights_.metadata); }
   // What the weights file says beside the weights.
   const WeightsMetadata& metadata() const { return weights_.metadata; }
   const Parameters& parameters() const { return weights_.parameters; }
+
+  // Goes on with another file's weights of the same network. Throws BadInput, changing nothing, if
+  // it is of another one.
+  void TakeWeights(const std::filesystem::path& file);
 
   // Throws BadInput, with the numbers of both, unless the network fits its observations and
   // actions.
@@ -89,12 +111,16 @@ class SavedAgent {
   std::unique_ptr<Actor> MakeActor(const Environment& environment) const;
 
  private:
+  SavedAgent(const SavedAgentSource& source, const std::filesystem::path& file);
+  SavedAgent(const SavedAgentSource& source, const std::filesystem::path& file,
+             const SafetensorsFile& content);
+
   void CheckFit(const EnvironmentSpec& spec) const;
 
   std::filesystem::path weights_file_;
   std::string weights_kind_;  // latest or best; empty for a file alone
-  WeightsFile weights_;
   RunOptions options_;
+  WeightsFile weights_;
 };
 
 }  // namespace stableaa

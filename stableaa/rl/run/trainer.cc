@@ -12,6 +12,7 @@
 #include "stableaa/base/files/atomic_file.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/terminal/log.h"
+#include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/saved_number.h"
@@ -110,6 +111,19 @@ void ForgetEndEvaluation(const RunDirectory& directory, std::vector<std::byte> c
   WriteCheckedFile(directory.state(), kCheckpointKind, kCheckpointVersion, checkpoint);
 }
 
+// Where the first weights come from, as far as is known.
+nlohmann::ordered_json DescribeFirst(const FirstWeights& first) {
+  constexpr std::size_t kMostText = 200;
+  nlohmann::ordered_json from = {{"path", first.file().string()}};
+  if (const auto step = StepOf(first.metadata())) from["step"] = *step;
+  for (const char* const key : {"env", "preset", "seed"}) {
+    const auto noted = first.metadata().find(fmt::format("stableaa.{}", key));
+    if (noted != first.metadata().end()) from[key] = Shorten(noted->second, kMostText);
+  }
+  from["crc32"] = fmt::format("{:08x}", first.checksum());
+  return from;
+}
+
 }  // namespace
 
 void CheckTrainable(const RunOptions& options) {
@@ -126,20 +140,25 @@ Trainer::Trainer(RunDirectory directory, const RunOptions& options,
       agent_(MakeAgent(options_, environment_->spec())),
       exploration_random_(options_.train.seed, "exploration"),
       recorder_(directory_, options_, *agent_),
-      evaluator_(directory_, options_, *agent_) {}
+      evaluator_(directory_, options_, *agent_),
+      keeper_(directory_, options_, *agent_) {}
 
 Trainer::~Trainer() = default;
 
 std::unique_ptr<Trainer> Trainer::Start(const std::filesystem::path& directory,
-                                        const RunOptions& options) {
+                                        const RunOptions& options,
+                                        const std::optional<std::filesystem::path>& from) {
   const RunOptions checked = Checked(options);
   std::unique_ptr<Environment> environment = MakeTrainingEnvironment(checked);
+  std::optional<FirstWeights> first;
+  if (from) first.emplace(*from, AgentPlan(checked, environment->spec()));
   const AgentMemory memory = EstimateAgentMemory(checked, environment->spec());
   RequireRoomFor(memory);
   RunDirectory made = RunDirectory::Create(directory);
   LogMemory(memory);
   std::unique_ptr<Trainer> trainer(new Trainer(std::move(made), checked, std::move(environment)));
-  trainer->WriteDescription();
+  trainer->WriteDescription(first);
+  if (first) trainer->agent_->StartFrom(first->parameters());
   trainer->Begin();
   trainer->Checkpoint();
   trainer->directory_.Publish();
@@ -188,11 +207,11 @@ bool Trainer::Load(std::span<const std::byte> payload) {
   return true;
 }
 
-void Trainer::WriteDescription() const {
+void Trainer::WriteDescription(const std::optional<FirstWeights>& first) const {
   WriteTextFile(directory_.config(), ToToml(options_));
 
   const EnvironmentSpec& spec = environment_->spec();
-  const nlohmann::ordered_json description = {
+  nlohmann::ordered_json description = {
       {"version", LibraryVersion()},
       {"compiler", CompilerName()},
       {"machine", MachineName()},
@@ -211,7 +230,10 @@ void Trainer::WriteDescription() const {
         {"return", "sum of unclipped, undiscounted rewards of an episode"},
         {"episode", "training: as the protocol ends it (a lost life may); evaluation: whole games"},
         {"wall_seconds", "time of all parts of the run, evaluations included"}}}};
-  WriteTextFile(directory_.run_json(), description.dump(2) + "\n");
+  if (first) description["from"] = DescribeFirst(*first);
+  // A path need not be UTF-8.
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  WriteTextFile(directory_.run_json(), description.dump(2, ' ', false, kReplace) + "\n");
 }
 
 void Trainer::Begin() {
@@ -247,7 +269,9 @@ bool Trainer::Run(const RunHooks& hooks) {
     complete = step_ >= options_.train.steps ||
                (hooks.enough_return && evaluator_.best_return() >= *hooks.enough_return);
     if (complete || stopped()) break;
+    const std::int64_t before = step_;
     Step();
+    KeepWeightsIfDue(before);
   }
   Checkpoint();
   times_.total = watch.Seconds();
@@ -314,6 +338,7 @@ bool Trainer::EvaluateIfDue(const RunHooks& hooks) {
   const ScopedTimer timer(times_.evaluation);
   RequireFiniteWeights();
   if (!evaluator_.Evaluate(step_, hooks.stop)) return false;
+  if (keeper_.keeps_evaluations()) keeper_.Keep(step_);
   checkpoint_step_ = -1;
   return true;
 }
@@ -322,8 +347,17 @@ bool Trainer::EvaluateEnd(const RunHooks& hooks) {
   const ScopedTimer timer(times_.evaluation);
   RequireFiniteWeights();
   if (!evaluator_.EvaluateEnd(step_, hooks.stop)) return false;
+  if (keeper_.keeps_evaluations()) keeper_.Keep(step_);
   checkpoint_step_ = -1;
   return true;
+}
+
+// Comes before the checkpoint of this step, so that a run which resumes from there has the file.
+void Trainer::KeepWeightsIfDue(std::int64_t before) {
+  if (!keeper_.IsDue(before, step_)) return;
+  const ScopedTimer timer(times_.checkpoint);
+  RequireFiniteWeights();
+  keeper_.Keep(step_);
 }
 
 void Trainer::LogIfDue() {
@@ -405,6 +439,7 @@ RunLogs::Rows Trainer::LoadCheckpoint(ByteReader& in, const CheckpointHead& head
 void Trainer::OpenLogs(const RunLogs::Rows& logged) {
   recorder_.Open(logged);
   evaluator_.RemoveStaleWeights();
+  keeper_.RemoveLater(step_, evaluator_.evaluated_step());
 }
 
 TrainTimes Trainer::times() const {

@@ -33,6 +33,8 @@
 #include "stableaa/nn/plan.h"
 #include "stableaa/rl/agent.h"
 #include "stableaa/rl/run/evaluator.h"
+#include "stableaa/rl/run/first_weights.h"
+#include "stableaa/rl/run/kept_weights.h"
 #include "stableaa/rl/run/metrics_recorder.h"
 #include "stableaa/rl/run/run_directory.h"
 #include "stableaa/rl/run/run_options.h"
@@ -89,10 +91,12 @@ void CheckTrainable(const RunOptions& options);
 class Trainer {
  public:
   // Starts a new run in `directory`, which must be empty or not exist. On return the directory
-  // exists and can be resumed. Throws BadInput for options that make no sense, and WorkFailed if
-  // there is not enough memory.
+  // exists and can be resumed. With `from`, a weights file or another run, the networks begin with
+  // the weights there (first_weights.h), which run.json records. Throws BadInput for options that
+  // make no sense and for weights of another network, and WorkFailed if there is not enough memory.
   static std::unique_ptr<Trainer> Start(const std::filesystem::path& directory,
-                                        const RunOptions& options);
+                                        const RunOptions& options,
+                                        const std::optional<std::filesystem::path>& from = {});
 
   // Continues from the last checkpoint. Returns null, having changed nothing, if that was at the
   // end. Throws BadInput, naming the file and the problem, for a directory that holds no run or a
@@ -129,13 +133,14 @@ class Trainer {
   Trainer(RunDirectory directory, const RunOptions& options,
           std::unique_ptr<Environment> environment);
 
-  void WriteDescription() const;
+  void WriteDescription(const std::optional<FirstWeights>& first) const;
   void Begin();
   void Step();
   void Learn(std::int64_t step);
   void Remember(int i);
   bool EvaluateIfDue(const RunHooks& hooks);
   bool EvaluateEnd(const RunHooks& hooks);
+  void KeepWeightsIfDue(std::int64_t before);
   void LogIfDue();
   MetricsRecorder::Moment Now() const;
   void RequireFiniteWeights() const;
@@ -153,6 +158,7 @@ class Trainer {
   RandomStream exploration_random_;
   MetricsRecorder recorder_;
   Evaluator evaluator_;
+  WeightsKeeper keeper_;
 
   std::int64_t step_ = 0;
   std::int64_t checkpoint_step_ = -1;  // -1: the run has advanced since

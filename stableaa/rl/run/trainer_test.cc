@@ -39,12 +39,12 @@ struct Variant {
 
 const std::vector<Variant>& Variants() {
   static const std::vector<Variant> kVariants = {
-      {"stable", "stable-aa", {}},
+      {"stable", "stable-aa", {"checkpoint.keep_weights=every 35 steps"}},
       {"update", "stable-aa", {"agent.weights.refresh=update", "train.lookahead_updates=3"}},
       {"prioritised",
        "stable-aa",
        {"agent.n_step=3", "replay.prioritized=true", "replay.importance_steps=200",
-        "replay.size=64"}},
+        "replay.size=64", "checkpoint.keep_weights=all evaluations"}},
       {"double", "double-dqn", {"replay.compression=lz4", "replay.size=100"}},
       {"double mixed", "raa", {"agent.backup=double", "replay.compression=zstd"}},
       {"average", "averaged-dqn", {"exploration.policy=softmax", "train.lookahead_updates=0"}},

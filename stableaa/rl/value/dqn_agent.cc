@@ -11,13 +11,10 @@
 #include "stableaa/core/saved_number.h"
 
 namespace stableaa {
-namespace {
 
-NetworkSpec NetworkFor(const RunOptions& options, const EnvironmentSpec& spec) {
-  return AgentNetwork(options.agent, ObservationLayout(spec).input(), spec.action.n);
+Plan DqnAgent::PlanFor(const RunOptions& options, const EnvironmentSpec& spec) {
+  return MakePlan(AgentNetwork(options.agent, ObservationLayout(spec).input(), spec.action.n));
 }
-
-}  // namespace
 
 void DqnAgent::RequireFits(const RunOptions& options, const EnvironmentSpec& spec) {
   if (spec.action.kind != Space::Kind::kDiscrete) {
@@ -26,14 +23,14 @@ void DqnAgent::RequireFits(const RunOptions& options, const EnvironmentSpec& spe
                     "ones",
                     options.train.env, Describe(spec.action)));
   }
-  (void)MakePlan(NetworkFor(options, spec));
+  (void)PlanFor(options, spec);
 }
 
 AgentMemory DqnAgent::EstimateMemory(const RunOptions& options, const EnvironmentSpec& spec) {
   const LearnerOptions learner = LearnerOptionsOf(options);
   return {.replay = Replay::EstimateBytes(options.replay, ObservationLayout(spec).frames(),
                                           Learner::ReplayReserve(learner), options.env.num_envs),
-          .networks = Learner::EstimateBytes(learner, MakePlan(NetworkFor(options, spec)))};
+          .networks = Learner::EstimateBytes(learner, PlanFor(options, spec))};
 }
 
 LearnerOptions DqnAgent::LearnerOptionsOf(const RunOptions& options) {
@@ -51,7 +48,7 @@ LearnerOptions DqnAgent::LearnerOptionsOf(const RunOptions& options) {
 DqnAgent::DqnAgent(const RunOptions& options, const EnvironmentSpec& spec)
     : options_(options),
       layout_(spec),
-      plan_(std::make_shared<const Plan>(MakePlan(NetworkFor(options, spec)))),
+      plan_(std::make_shared<const Plan>(PlanFor(options, spec))),
       replay_(options.replay, {options.agent.n_step, options.agent.discount}, layout_.frames(),
               Learner::ReplayReserve(LearnerOptionsOf(options)), options.env.num_envs),
       learner_(LearnerOptionsOf(options), plan_, layout_, replay_),

@@ -28,11 +28,15 @@ class DqnAgent : public Agent {
   static void RequireFits(const RunOptions& options, const EnvironmentSpec& spec);
   static AgentMemory EstimateMemory(const RunOptions& options, const EnvironmentSpec& spec);
 
+  // Its network.
+  static Plan PlanFor(const RunOptions& options, const EnvironmentSpec& spec);
+
   // What its learner gets of a run's options.
   static LearnerOptions LearnerOptionsOf(const RunOptions& options);
 
   DqnAgent(const RunOptions& options, const EnvironmentSpec& spec);
 
+  void StartFrom(const Parameters& first) override { learner_.StartFrom(first); }
   void Begin(int environment, const Observations& observations) override;
   Actions Act(std::int64_t step, const Observations& observations, RandomStream& random) override;
   void Remember(int environment, const ActionOutcome& outcome) override;

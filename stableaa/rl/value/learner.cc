@@ -117,6 +117,11 @@ Learner::Learner(const LearnerOptions& options, std::shared_ptr<const Plan> plan
   online_best_.resize(batch);
 }
 
+void Learner::StartFrom(const Parameters& first) {
+  online_.CopyFrom(first);
+  window_.Begin(first);
+}
+
 UpdateReport Learner::Update(std::int64_t step) {
   const Stopwatch sampling_watch;
   queue_.Fill(step);

@@ -79,6 +79,9 @@ class Learner {
                                       std::shared_ptr<const Plan> plan,
                                       const ObservationLayout& layout);
 
+  // Replaces the online network and its one target network, before the first update.
+  void StartFrom(const Parameters& first);
+
   // The most states that can be added to a stream between drawing a batch and using it.
   static std::int64_t ReplayReserve(const LearnerOptions& options);
   // Memory, excluding the replay.

@@ -37,6 +37,10 @@ class TargetWindow {
   // per observation.
   TargetWindow(const AgentOptions& agent, int stack, TargetNetworks networks);
 
+  // Begins with this network instead, before the first update. Like a random one, it is dropped by
+  // the first shift.
+  void Begin(const Parameters& first) { networks_.Begin(first); }
+
   // Computes what a batch needs from the networks: the values of its states and the weights from
   // its sample.
   void Evaluate(DrawnBatch& drawn);
