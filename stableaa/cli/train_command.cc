@@ -91,12 +91,26 @@ std::string ProgressNote(const TrainProgress& progress) {
   return note;
 }
 
+// Random play before learning says nothing about the time that learning takes.
+ProgressOptions ProgressOf(const Trainer& trainer) {
+  const RunOptions& options = trainer.options();
+  const TrainOptions& train = options.train;
+  const auto count = [](std::int64_t steps) { return static_cast<std::uint64_t>(steps); };
+  const bool learns = options.replay.start < train.steps;
+  return {.label = fmt::format("{} {}", train.env, train.preset),
+          .unit = "steps",
+          .total = count(train.steps),
+          .start = count(trainer.step()),
+          .steady_from = learns ? count(options.replay.start) : 0,
+          .pauses = {{count(options.eval.interval_steps),
+                      [&trainer] { return trainer.times().evaluation; }},
+                     {count(train.checkpoint_interval_steps),
+                      [&trainer] { return trainer.times().checkpoint; }}}};
+}
+
 void RunToTheEnd(Trainer& trainer, const TrainFlags& flags) {
   const TrainOptions& train = trainer.options().train;
-  Progress progress({.label = fmt::format("{} {}", train.env, train.preset),
-                     .unit = "steps",
-                     .total = static_cast<std::uint64_t>(train.steps),
-                     .start = static_cast<std::uint64_t>(trainer.step())});
+  Progress progress(ProgressOf(trainer));
   const InterruptGuard interrupt;
   const std::int64_t note_interval = std::max<std::int64_t>(1, train.steps / 10'000);
   const bool complete = trainer.Run({.stop = [&interrupt] { return interrupt.requested(); },
