@@ -220,6 +220,14 @@ WeightSolver::~WeightSolver() = default;
 WeightSolver::WeightSolver(WeightSolver&&) noexcept = default;
 WeightSolver& WeightSolver::operator=(WeightSolver&&) noexcept = default;
 
+void WeightSolver::SetEta(double eta) {
+  if (eta == work_->options.eta) return;
+  WeightOptions changed = work_->options;
+  changed.eta = eta;
+  changed.Validate();
+  work_->options = changed;
+}
+
 const MixingWeights& WeightSolver::weights() const { return work_->result; }
 
 bool WeightSolver::SolveProducts(const WindowProducts& products) {

@@ -115,6 +115,9 @@ class WeightSolver {
   WeightSolver(WeightSolver&&) noexcept;
   WeightSolver& operator=(WeightSolver&&) noexcept;
 
+  // Changes the strength of the penalty for all that follows. Throws BadInput outside its range.
+  void SetEta(double eta);
+
   // Weights for the residual columns e_{k−m} … e_k, oldest first, all of the same length; at least
   // one. `differences` are x_{i+1} − x_i, oldest first, one fewer than residuals; only kStable
   // reads them, the other rules accept an empty list. Scaling all columns by any factor (even

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "stableaa/base/config/config.h"
+#include "stableaa/base/config/schedule.h"
 #include "stableaa/base/text/json_table.h"
 #include "stableaa/cli/json_text.h"
 #include "stableaa/cli/program.h"
@@ -49,6 +50,7 @@ void PrintKeys(const ConfigCommand& command) {
                  key.meaning);
     }
   }
+  if (!command.json) fmt::print("\n{}", ScheduleForms());
 }
 
 // With an environment or a preset, this is the configuration of a run, without the keys of other
@@ -87,7 +89,10 @@ void AddConfigCommand(CLI::App& program) {
   auto* json = keys->add_flag("--json", command->json, "One JSON object per key");
   keys->add_flag("--markdown", command->markdown, "A Markdown table, as in docs/configuration.md")
       ->excludes(json);
-  keys->footer("Example: stableaa config keys --json\n");
+  keys->footer(fmt::format(
+      "{}Example: stableaa config keys --json\n"
+      "         stableaa train --set 'optimizer.learning_rate=linear(1e-3, 1e-5, 1e6)'\n",
+      ScheduleForms()));
   keys->callback([command] { PrintKeys(*command); });
 
   CLI::App* show =

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "stableaa/base/config/schedule.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/testing/temporary_folder.h"
 
@@ -49,6 +50,7 @@ TEST(ConfigKeys, AsTextHaveTypeRangeAndDefault) {
       EXPECT_NE(entry.find(key[field]), std::string::npos) << name << ' ' << field;
     }
   }
+  EXPECT_TRUE(text.ends_with(ScheduleForms())) << "the forms of schedules, once for all";
 }
 
 TEST(ConfigKeys, TheManualHasThisTable) {

@@ -101,6 +101,23 @@ RowListener ListenerOf(std::optional<JsonLog>& log) {
           .episode = [&log](const EpisodeRow& row) { log->Add(row); }};
 }
 
+// Random play before learning says nothing about the time that learning takes.
+ProgressOptions ProgressOf(const Trainer& trainer) {
+  const RunOptions& options = trainer.options();
+  const TrainOptions& train = options.train;
+  const auto count = [](std::int64_t steps) { return static_cast<std::uint64_t>(steps); };
+  const bool learns = options.replay.start < train.steps;
+  return {.label = fmt::format("{} {}", train.env, train.preset),
+          .unit = "steps",
+          .total = count(options.last_step()),
+          .start = count(trainer.step()),
+          .steady_from = learns ? count(options.replay.start) : 0,
+          .pauses = {{count(options.eval.interval_steps),
+                      [&trainer] { return trainer.times().evaluation; }},
+                     {count(train.checkpoint_interval_steps),
+                      [&trainer] { return trainer.times().checkpoint; }}}};
+}
+
 void RunToTheEnd(Trainer& trainer, const TrainFlags& flags) {
   const TrainOptions& train = trainer.options().train;
   std::optional<JsonLog> log;
@@ -109,21 +126,18 @@ void RunToTheEnd(Trainer& trainer, const TrainFlags& flags) {
     log->AddRun(trainer.options(), trainer.directory(), trainer.step());
   }
   const bool stdout_is_taken = log && log->is_stdout();
-  using Mode = ProgressOptions::Mode;
-  Progress progress(
-      {.label = fmt::format("{} {}", train.env, train.preset),
-       .unit = "steps",
-       .total = static_cast<std::uint64_t>(train.steps),
-       .start = static_cast<std::uint64_t>(trainer.step()),
-       // Rows on a terminal leave no place for a bar.
-       .mode = stdout_is_taken && ::isatty(STDOUT_FILENO) == 1 ? Mode::kSilent : Mode::kAuto});
+  ProgressOptions shown = ProgressOf(trainer);
+  if (stdout_is_taken && ::isatty(STDOUT_FILENO) == 1) {
+    shown.mode = ProgressOptions::Mode::kSilent;  // rows on a terminal leave no place for a bar
+  }
+  Progress progress(shown);
   const InterruptGuard interrupt;
   const std::int64_t note_interval = std::max<std::int64_t>(1, train.steps / 10'000);
   const bool complete = trainer.Run({.stop = [&interrupt] { return interrupt.requested(); },
                                      .enough_return = flags.enough_return,
                                      .progress =
                                          [&](const TrainProgress& now) {
-                                           if (now.step % note_interval == 0)
+                                           if (now.step % note_interval < trainer.options().env.num_envs)
                                              progress.Note(ProgressNote(now));
                                            progress.Set(static_cast<std::uint64_t>(now.step));
                                          },

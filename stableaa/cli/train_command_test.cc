@@ -240,9 +240,9 @@ TEST_F(TrainCommand, MetricsTellWhatHappened) {
   const fs::path run = Start("run", kCartpole + Sets({"train.log_interval_steps=140"}));
   const Table metrics(run / "metrics.csv"), episodes(run / "episodes.csv");
   for (const char* const column :
-       {"step", "update", "epsilon", "loss", "td_abs", "q_mean", "gain", "tau_norm", "condition",
-        "alpha_1", "alpha_5", "eval_return_mean", "eval_return_std", "wall_steps_per_second",
-        "wall_memory_bytes"}) {
+       {"step", "update", "epsilon", "loss", "td_abs", "q_mean", "learning_rate", "damping", "gain",
+        "tau_norm", "condition", "alpha_1", "alpha_5", "eval_return_mean", "eval_return_std",
+        "wall_steps_per_second", "wall_memory_bytes"}) {
     EXPECT_NE(metrics.Find(column), nullptr) << column;
   }
   std::vector<std::string> names;

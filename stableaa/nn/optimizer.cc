@@ -52,8 +52,8 @@ void Describe(Config& config, OptimizerOptions& options) {
                  {"rmsprop-centred", OptimizerKind::kCentredRmsprop},
                  {"adam", OptimizerKind::kAdam}},
                 "How gradients become updates.");
-  config.Real("optimizer.learning_rate", &options.learning_rate, {.at_least = 0, .at_most = 1e3},
-              "Length of the updates.");
+  config.Scheduled("optimizer.learning_rate", &options.learning_rate,
+                   {.at_least = 0, .at_most = 1e3}, "Length of the updates.");
   config.Real("optimizer.alpha", &options.alpha, {.at_least = 0, .below = 1},
               "Decay of RMSprop's averages.");
   config.Real("optimizer.beta1", &options.beta1, {.at_least = 0, .below = 1},
@@ -91,13 +91,15 @@ double Optimizer::GradientNorm(const Parameters& gradients) {
   return std::sqrt(sum);
 }
 
-OptimizerReport Optimizer::Step(const Parameters& gradients, Parameters& parameters) {
+OptimizerReport Optimizer::Step(const Parameters& gradients, Parameters& parameters,
+                                std::int64_t step) {
   if (!gradients.IsOf(*plan_) || !parameters.IsOf(*plan_)) {
     throw BadInput("optimizer: the parameters are of another network");
   }
   if (&gradients == &parameters) {
     throw BadInput("optimizer: gradients and parameters are the same");
   }
+  const double learning_rate = options_.learning_rate.At(step);
   OptimizerReport report;
   float scale = 1;
   if (options_.max_gradient_norm > 0) {
@@ -106,7 +108,7 @@ OptimizerReport Optimizer::Step(const Parameters& gradients, Parameters& paramet
       throw WorkFailed(
           fmt::format("update {}: the gradients are not finite; try a smaller "
                       "optimizer.learning_rate than {}",
-                      steps_ + 1, options_.learning_rate));
+                      steps_ + 1, learning_rate));
     }
     report.clipped = report.gradient_norm > options_.max_gradient_norm;
     if (report.clipped) {
@@ -124,28 +126,27 @@ OptimizerReport Optimizer::Step(const Parameters& gradients, Parameters& paramet
   const auto narrow = [](double x) { return static_cast<float>(x); };
   if (options_.kind == OptimizerKind::kAdam) {
     const auto t = static_cast<double>(steps_);
-    const AdamStep step{
-        .step_size = narrow(options_.learning_rate / (1 - std::pow(options_.beta1, t))),
-        .beta1 = narrow(options_.beta1),
-        .fresh1 = narrow(1 - options_.beta1),
-        .beta2 = narrow(options_.beta2),
-        .fresh2 = narrow(1 - options_.beta2),
-        .root_scale = narrow(1 / std::sqrt(1 - std::pow(options_.beta2, t))),
-        .epsilon = narrow(options_.epsilon),
-        .scale = scale};
+    const AdamStep adam{.step_size = narrow(learning_rate / (1 - std::pow(options_.beta1, t))),
+                        .beta1 = narrow(options_.beta1),
+                        .fresh1 = narrow(1 - options_.beta1),
+                        .beta2 = narrow(options_.beta2),
+                        .fresh2 = narrow(1 - options_.beta2),
+                        .root_scale = narrow(1 / std::sqrt(1 - std::pow(options_.beta2, t))),
+                        .epsilon = narrow(options_.epsilon),
+                        .scale = scale};
     ForEachBlock(threads_, count, [&](auto, auto begin, auto size) {
-      kernels.adam(step, gradient + begin, size, mean + begin, square + begin, parameter + begin);
+      kernels.adam(adam, gradient + begin, size, mean + begin, square + begin, parameter + begin);
     });
     return report;
   }
-  const RmspropStep step{.learning_rate = narrow(options_.learning_rate),
-                         .alpha = narrow(options_.alpha),
-                         .fresh = narrow(1 - options_.alpha),
-                         .epsilon = narrow(options_.epsilon),
-                         .epsilon_inside = options_.epsilon_inside,
-                         .scale = scale};
+  const RmspropStep rmsprop{.learning_rate = narrow(learning_rate),
+                            .alpha = narrow(options_.alpha),
+                            .fresh = narrow(1 - options_.alpha),
+                            .epsilon = narrow(options_.epsilon),
+                            .epsilon_inside = options_.epsilon_inside,
+                            .scale = scale};
   ForEachBlock(threads_, count, [&](auto, auto begin, auto size) {
-    kernels.rmsprop(step, gradient + begin, size, square + begin,
+    kernels.rmsprop(rmsprop, gradient + begin, size, square + begin,
                     mean != nullptr ? mean + begin : nullptr, parameter + begin);
   });
   return report;

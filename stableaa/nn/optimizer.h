@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "stableaa/base/config/schedule.h"
 #include "stableaa/nn/aligned_buffer.h"
 #include "stableaa/nn/parameters.h"
 
@@ -27,8 +28,8 @@ enum class OptimizerKind { kRmsprop, kCentredRmsprop, kAdam };
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kRmsprop;
 
-  // [0, 1e3]. A larger rate learns faster, until it diverges.
-  double learning_rate = 2.5e-4;
+  // [0, 1e3]. A larger rate learns faster, until it diverges. May change with the run's steps.
+  Schedule learning_rate = 2.5e-4;
 
   // α of RMSprop, [0, 1): squared gradients are remembered for about 1/(1−α) updates.
   double alpha = 0.95;
@@ -65,9 +66,9 @@ class Optimizer {
   // `threads` share the loops, [1, kMaxThreads]; results do not depend on their number.
   Optimizer(std::shared_ptr<const Plan> plan, const OptimizerOptions& options, int threads = 1);
 
-  // Performs one update. When clipping, throws WorkFailed, without changing anything, if the norm
-  // is not finite.
-  OptimizerReport Step(const Parameters& gradients, Parameters& parameters);
+  // Performs one update, with the learning rate of step `step` of the run; a constant rate needs
+  // none. When clipping, throws WorkFailed, without changing anything, if the norm is not finite.
+  OptimizerReport Step(const Parameters& gradients, Parameters& parameters, std::int64_t step = 0);
 
   std::int64_t steps() const { return steps_; }
   const OptimizerOptions& options() const { return options_; }

@@ -216,6 +216,31 @@ TEST(Optimizer, AveragesOfDeadUnitsBecomeZeroAndNotDenormal) {
 
 class OptimizerState : public testing::TestWithParam<OptimizerKind> {};
 
+// Against an optimiser per update, each with that update's rate.
+TEST_P(OptimizerState, AScheduledRateIsThatOfTheStep) {
+  const auto plan = SmallPlan();
+  const Schedule schedule = Schedule::Parse("linear(0.1, 0, 50)");
+  Optimizer scheduled(plan, {.kind = GetParam(), .learning_rate = schedule});
+  Parameters found(plan), expected(plan), gradients(plan), former(plan);
+  ByteWriter state;
+  for (int update = 1; update <= 6; ++update) {
+    const std::int64_t step = 10 * update;
+    Fill(gradients, [&](std::size_t i) { return Gradient(i, update); });
+    former.CopyFrom(found);
+    scheduled.Step(gradients, found, step);
+    Optimizer constant(plan, {.kind = GetParam(), .learning_rate = schedule.At(step)});
+    if (update > 1) {
+      ByteReader in(state.bytes(), "state");
+      constant.Load(in);
+    }
+    constant.Step(gradients, expected);
+    state = ByteWriter();
+    constant.Save(state);
+    EXPECT_EQ(Elements(found), Elements(expected));
+    EXPECT_EQ(Elements(found) == Elements(former), step >= 50) << "a rate of 0 changes nothing";
+  }
+}
+
 TEST_P(OptimizerState, ContinuesToTheSameBytes) {
   const auto plan = SmallPlan();
   const OptimizerOptions options{.kind = GetParam(), .learning_rate = 0.01};
@@ -293,6 +318,7 @@ TEST(Optimizer, RefusesOptionsOutOfRangeAndOtherNetworks) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const OptimizerOptions& options :
        {OptimizerOptions{.learning_rate = -1}, OptimizerOptions{.learning_rate = nan},
+        OptimizerOptions{.learning_rate = Schedule::Parse("linear(1, -1, 5)")},
         OptimizerOptions{.alpha = 1}, OptimizerOptions{.beta2 = -0.1},
         OptimizerOptions{.epsilon = 0}, OptimizerOptions{.max_gradient_norm = -1}}) {
     EXPECT_THROW(Optimizer(plan, options), Error);

@@ -166,6 +166,40 @@ std::optional<double> RealWithin(const std::string& key, const RealRange& range,
   return real;
 }
 
+// ---- Schedules ----
+
+// Nothing for what is neither a number nor text.
+std::optional<Schedule> ScheduleWithin(const std::string& key, const RealRange& range,
+                                       const TomlValue& value) {
+  const std::string* text = std::get_if<std::string>(&value.is);
+  if (text == nullptr) {
+    const std::optional<double> constant = RealWithin(key, range, value);
+    return constant ? std::optional<Schedule>(*constant) : std::nullopt;
+  }
+  std::optional<Schedule> schedule;
+  try {
+    schedule = Schedule::Parse(*text);
+  } catch (const Error& error) {
+    throw BadInput(fmt::format("{}: {}", key, error.what()));
+  }
+  for (const auto& [step, number] : schedule->points()) {
+    if (range.Contains(number)) continue;
+    if (schedule->kind() == Schedule::Kind::kConstant) {
+      throw OutOfRange(key, RealLiteral(number), range.Text());
+    }
+    throw BadInput(fmt::format("{}: expected values in {}, found {} at step {}", key, range.Text(),
+                               RealLiteral(number), step));
+  }
+  return schedule;
+}
+
+std::string ScheduleLiteral(const Schedule& schedule) {
+  const bool is_number = schedule.kind() == Schedule::Kind::kConstant;
+  return is_number ? schedule.Text() : TomlText(schedule.Text());
+}
+
+const char* const kWantsSchedule = "a real number or a schedule such as linear(1e-3, 1e-5, 1e6)";
+
 // ---- Text and lists ----
 
 std::optional<std::string> CleanText(const std::string& key, const TomlValue& value) {
@@ -347,6 +381,32 @@ void Config::Real(const std::string& key, double* field, RealRange range,
   const auto convert = [=](const TomlValue& value) { return RealWithin(key, range, value); };
   Add(MakeField(field, About(key, "real", range.Text(), meaning), "a real number", convert,
                 RealLiteral));
+}
+
+void Config::Scheduled(const std::string& key, Schedule* field, RealRange range,
+                       const std::string& meaning) {
+  const auto convert = [=](const TomlValue& value) { return ScheduleWithin(key, range, value); };
+  Add(MakeField(field, About(key, "schedule", range.Text(), meaning), kWantsSchedule, convert,
+                ScheduleLiteral));
+}
+
+void Config::Scheduled(const std::string& key, std::optional<Schedule>* field, RealRange range,
+                       const std::string& meaning) {
+  // The outer optional says whether the type is right.
+  const auto convert = [=](const TomlValue& value) -> std::optional<std::optional<Schedule>> {
+    const std::string* text = std::get_if<std::string>(&value.is);
+    if (text != nullptr && text->empty()) return std::optional<Schedule>();
+    std::optional<Schedule> schedule = ScheduleWithin(key, range, value);
+    if (!schedule) return std::nullopt;
+    return schedule;
+  };
+  const auto literal = [](const std::optional<Schedule>& schedule) {
+    return schedule ? ScheduleLiteral(*schedule) : TomlText("");
+  };
+  ConfigField scheduled = MakeField(field, About(key, "schedule", range.Text(), meaning),
+                                    kWantsSchedule, convert, literal);
+  scheduled.wants_text = true;  // an override may be empty
+  Add(std::move(scheduled));
 }
 
 void Config::Text(const std::string& key, std::string* field, const std::string& meaning) {

@@ -37,11 +37,13 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "stableaa/base/config/schedule.h"
 #include "stableaa/core/option_table.h"
 
 namespace stableaa {
@@ -60,8 +62,9 @@ struct UnsignedRange {
 // that reads back exactly). Except for `inf`, `-inf` and tables, these are JSON literals too. An
 // unsigned value beyond TOML's integers (2^63 and up) is a string of digits.
 struct ConfigKey {
-  std::string key;   // "anderson.memory"
-  std::string type;  // "integer", "real", "boolean", "text", "choice", "table", "list of reals"
+  std::string key;  // "anderson.memory"
+  // "integer", "real", "schedule", "boolean", "text", "choice", "table", "list of reals"
+  std::string type;
   std::string default_value;
   std::string value;
   std::string range;                 // "[0, 100]", "(0, 2]", "stable | raa"; empty for free text
@@ -122,6 +125,12 @@ class Config : public OptionTable {
            const std::string& meaning);
   void Real(const std::string& key, double* field, RealRange range,
             const std::string& meaning) override;
+  // A number, or text in one of the forms of schedule.h. The range applies to the values of all
+  // steps. Without a value, an optional one is the empty string.
+  void Scheduled(const std::string& key, Schedule* field, RealRange range,
+                 const std::string& meaning);
+  void Scheduled(const std::string& key, std::optional<Schedule>* field, RealRange range,
+                 const std::string& meaning);
   void Text(const std::string& key, std::string* field, const std::string& meaning);
   // The range applies to each element. Overrides may omit the brackets: `levels=0.1,0.5`.
   void List(const std::string& key, std::vector<double>* field, RealRange range,

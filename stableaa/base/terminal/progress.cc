@@ -24,7 +24,6 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr double kPlainSeconds = 10;
-constexpr double kRateSeconds = 10;
 constexpr std::size_t kMaxBar = 40;
 constexpr std::size_t kMinBar = 8;
 
@@ -110,9 +109,18 @@ std::string Bar(double fraction, std::size_t width) {
 struct Snapshot {
   std::uint64_t done = 0;
   double rate = 0;
+  bool rate_is_known = false;  // and will stay about the same
   double elapsed = 0;
   std::string note;
 };
+
+PaceOptions PaceOf(const ProgressOptions& options) {
+  PaceOptions pace = {.start = options.start, .steady_from = options.steady_from};
+  for (const ProgressOptions::Pause& pause : options.pauses) {
+    pace.pause_intervals.push_back(pause.interval);
+  }
+  return pace;
+}
 
 double Fraction(const ProgressOptions& options, std::uint64_t done) {
   return std::min(1.0, static_cast<double>(done) / static_cast<double>(options.total));
@@ -131,13 +139,13 @@ std::string DoneOfTotal(const ProgressOptions& options, std::uint64_t done) {
 }
 
 bool RemainingTimeIsKnown(const ProgressOptions& options, const Snapshot& now) {
-  return options.total > 0 && now.done < options.total && now.rate > 0;
+  return options.total > 0 && now.done < options.total && now.rate > 0 && now.rate_is_known;
 }
 
 std::string RemainingTime(const ProgressOptions& options, const Snapshot& now) {
   if (options.total == 0) return HumanDuration(now.elapsed) + " elapsed";
   if (now.done >= options.total) return HumanDuration(0) + " left";
-  if (now.rate <= 0) return "? left";
+  if (!RemainingTimeIsKnown(options, now)) return "? left";
   return HumanDuration(static_cast<double>(options.total - now.done) / now.rate) + " left";
 }
 
@@ -190,9 +198,13 @@ Progress::Progress(ProgressOptions options)
     : options_(Prepared(std::move(options))),
       terminal_(IsOnTerminal(options_)),
       interval_(Interval(options_, terminal_)),
-      done_(options_.start) {
-  begin_ = older_ = newer_ = {options_.clock(), options_.start};
-  due_ = begin_.seconds + interval_;
+      done_(options_.start),
+      steady_after_(options_.steady_from > 0 && options_.steady_from >= options_.start
+                        ? options_.steady_from
+                        : std::numeric_limits<std::uint64_t>::max()),
+      begin_(options_.clock()),
+      pace_(PaceOf(options_), begin_) {
+  due_ = begin_ + interval_;
   if (options_.by_itself && options_.mode != ProgressOptions::Mode::kSilent) {
     redraws_ = std::jthread([this](const std::stop_token& end) { RedrawUntil(end); });
   }
@@ -239,6 +251,9 @@ void Progress::Finish() {
 }
 
 void Progress::ShowIfDue() {
+  if (done_.load(std::memory_order_relaxed) > steady_after_.load(std::memory_order_relaxed)) {
+    NoteSteady();
+  }
   const double now = options_.clock();
   double due = due_.load(std::memory_order_relaxed);
   if (now < due) return;
@@ -249,8 +264,9 @@ void Progress::ShowIfDue() {
 void Progress::Show(double now) {
   const std::lock_guard lock(mutex_);
   if (finished_) return;
-  const std::uint64_t done = done_.load(std::memory_order_relaxed);
-  const Snapshot snapshot = {done, RecentRate({now, done}), now - begin_.seconds, note_};
+  const Pace::Moment moment = MomentOf(now);
+  pace_.Add(moment);
+  const Snapshot snapshot = {moment.done, pace_.rate(), pace_.is_known(), now - begin_, note_};
   if (terminal_) {
     DrawLiveLine(options_.stream, this, LiveLine(options_, snapshot));
   } else {
@@ -258,21 +274,24 @@ void Progress::Show(double now) {
   }
 }
 
-double Progress::RecentRate(const Mark& now) {
-  const double seconds = now.seconds - older_.seconds;
-  const double rate =
-      seconds > 0 ? (static_cast<double>(now.done) - static_cast<double>(older_.done)) / seconds
-                  : 0;
-  if (now.seconds - newer_.seconds >= kRateSeconds) {
-    older_ = newer_;
-    newer_ = now;
+// The exact moment counts, not that of the next display.
+void Progress::NoteSteady() {
+  const std::lock_guard lock(mutex_);
+  steady_after_.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_relaxed);
+  pace_.Add(MomentOf(options_.clock()));
+}
+
+Pace::Moment Progress::MomentOf(double now) const {
+  Pace::Moment moment = {.seconds = now, .done = done_.load(std::memory_order_relaxed)};
+  for (const ProgressOptions::Pause& pause : options_.pauses) {
+    moment.paused.push_back(pause.seconds());
   }
-  return std::max(rate, 0.0);
+  return moment;
 }
 
 std::string Progress::Summary(double now) const {
   const std::uint64_t done = done_.load(std::memory_order_relaxed);
-  const double seconds = now - begin_.seconds;
+  const double seconds = now - begin_;
   if (options_.unit.empty()) {
     const std::string line = fmt::format("{}: {}", options_.label, HumanDuration(seconds));
     return note_.empty() ? line : line + ", " + note_;
@@ -280,9 +299,8 @@ std::string Progress::Summary(double now) const {
   std::string line =
       fmt::format("{}: {} {} in {}", options_.label, HumanCount(static_cast<double>(done)),
                   options_.unit, HumanDuration(seconds));
-  if (seconds > 0 && done >= begin_.done) {
-    const double rate = static_cast<double>(done - begin_.done) / seconds;
-    line += fmt::format(", {}/s", HumanCount(rate));
+  if (seconds > 0 && done >= options_.start) {
+    line += fmt::format(", {}/s", HumanCount(pace_.Average(now, done)));
   }
   return note_.empty() ? line : line + ", " + note_;
 }

@@ -34,6 +34,9 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
+
+#include "stableaa/base/terminal/pace.h"
 
 namespace stableaa {
 
@@ -42,6 +45,18 @@ struct ProgressOptions {
   std::string unit = "steps";  // empty: the count means nothing to people
   std::uint64_t total = 0;     // 0: unknown, so no percentage and no remaining time
   std::uint64_t start = 0;     // done before this run (when resuming); not part of the rate
+
+  // If work up to here says nothing about the rest (training plays at random before it learns), the
+  // rate is measured from here on, and the remaining time is unknown until a few seconds later.
+  std::uint64_t steady_from = 0;
+
+  // Work that is done once per `interval` and counts as none: evaluations, checkpoints. It enters
+  // the rate in proportion (pace.h). `seconds`: spent on it so far; only asked in Advance and Set.
+  struct Pause {
+    std::uint64_t interval = 0;  // 0: never
+    std::function<double()> seconds = {};
+  };
+  std::vector<Pause> pauses = {};
 
   // Redraws from its own thread, for work that has no loop to call from.
   bool by_itself = false;
@@ -74,15 +89,11 @@ class Progress {
   void Finish();
 
  private:
-  struct Mark {
-    double seconds = 0;
-    std::uint64_t done = 0;
-  };
-
   void RedrawUntil(const std::stop_token& end);
   void ShowIfDue();
   void Show(double now);
-  double RecentRate(const Mark& now);
+  void NoteSteady();
+  Pace::Moment MomentOf(double now) const;
   std::string Summary(double now) const;
 
   const ProgressOptions options_;
@@ -90,13 +101,13 @@ class Progress {
   const double interval_;  // seconds between two displays
   std::atomic<std::uint64_t> done_;
   std::atomic<double> due_;
+  std::atomic<std::uint64_t> steady_after_;  // still to be noted; the largest number afterwards
+  const double begin_;                       // seconds
 
   std::mutex mutex_;  // guards the members below
   std::string note_;
   bool finished_ = false;
-  // The displayed rate is measured since `older_`, ten to twenty seconds ago: it follows a change
-  // of pace without jumping at every redraw.
-  Mark begin_, older_, newer_;
+  Pace pace_;
 
   std::condition_variable_any woken_;  // by the end, for redraws_
   std::jthread redraws_;

@@ -74,6 +74,45 @@ TEST_F(ProgressTest, PlainLinesComeAtMostEveryTenSecondsAndOnceAtTheEnd) {
             "train: 100k steps in 25s, 4k/s, gap 1e-3\n");
 }
 
+// Training: random play of 1000 steps per second until step 12000, then 100 per second, and an
+// evaluation of 10 s after every 1000 steps.
+TEST_F(ProgressTest, RemainingTimeComesFromSteadyWorkAndPauses) {
+  double evaluating = 0;
+  ProgressOptions options = Options(Mode::kPlain, 20'000);
+  options.steady_from = 12'000;
+  options.pauses = {{1000, [&] { return evaluating; }}, {0, [] { return 0.; }}};
+  Progress progress(options);
+  for (int step = 1; step <= 15'000; ++step) {
+    now_ += step <= 12'000 ? .001 : .01;
+    if (step > 12'000 && step % 1000 == 0) {
+      evaluating += 10;
+      now_ += 10;
+    }
+    progress.Set(static_cast<std::uint64_t>(step));
+  }
+  progress.Finish();
+  EXPECT_EQ(Written(),
+            "train: 50%, 10k/20k steps, 1k/s, ? left\n"
+            "train: 64%, 13k/20k steps, 100/s, 1m12s left\n"
+            "train: 65%, 13k/20k steps, 50/s, 2m20s left\n"
+            "train: 70%, 14k/20k steps, 50/s, 2m00s left\n"
+            "train: 75%, 15k/20k steps, 50/s, 1m40s left\n"
+            "train: 15k steps in 1m12s, 50/s\n");
+}
+
+TEST_F(ProgressTest, AShortRunsSummaryHasTheRateOfSteadyWork) {
+  ProgressOptions options = Options(Mode::kPlain, 1000);
+  options.steady_from = 900;
+  Progress progress(options);
+  progress.Set(900);
+  now_ += 1;
+  progress.Set(901);
+  now_ += 1;
+  progress.Set(911);
+  progress.Finish();
+  EXPECT_EQ(Written(), "train: 911 steps in 2.0s, 10/s\n");
+}
+
 TEST_F(ProgressTest, LabelAndNoteCommandNoTerminal) {
   for (const Mode mode : {Mode::kPlain, Mode::kTerminal}) {
     ProgressOptions options = Options(mode, 0);

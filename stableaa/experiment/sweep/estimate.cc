@@ -188,6 +188,11 @@ std::vector<VariantSpeed> MeasureAll(std::span<const SweepRun> runs, const Chose
   return speeds;
 }
 
+double WithinMinutes(double seconds, const SweepRun& run, const StopRules& stop) {
+  if (!stop.minutes) return seconds;
+  return std::clamp(60 * *stop.minutes - run.seconds, 0., std::max(seconds, 0.));
+}
+
 RunEstimate EstimateRun(const SweepRun& run, const VariantSpeed& speed, const StopRules& stop) {
   const RunOptions& options = run.run->options;
   const auto steps = static_cast<double>(options.train.steps);
@@ -198,10 +203,7 @@ RunEstimate EstimateRun(const SweepRun& run, const VariantSpeed& speed, const St
     estimate.seconds +=
         left / static_cast<double>(options.eval.interval_steps) * speed.evaluation_seconds;
   }
-  if (stop.minutes) {
-    estimate.seconds =
-        std::clamp(60 * *stop.minutes - run.seconds, 0., std::max(estimate.seconds, 0.));
-  }
+  estimate.seconds = WithinMinutes(estimate.seconds, run, stop);
   const double states = std::min(steps, static_cast<double>(options.replay.size));
   estimate.bytes = speed.bytes + std::max(0., states - speed.states) * speed.bytes_per_state +
                    steps * speed.log_bytes_per_step;
@@ -247,7 +249,9 @@ RunOptions ScaledDown(const RunOptions& options) {
   scaled.train.log_interval_steps = kLogSteps;
   scaled.train.checkpoint_interval_steps = kNever;
   scaled.replay.start = std::min(options.replay.start, kStart);
-  scaled.exploration.epsilon_start = options.exploration.epsilon_end;
+  const ExplorationOptions& exploration = options.exploration;
+  scaled.exploration.epsilon =
+      exploration.epsilon ? exploration.epsilon->At(options.train.steps) : exploration.epsilon_end;
   scaled.agent.target_interval_updates =
       std::min<std::int64_t>(options.agent.target_interval_updates, kTargetUpdates);
   if (options.eval.interval_steps > 0) {
@@ -296,6 +300,29 @@ double ScheduleSeconds(std::span<const RunEstimate> runs, int jobs) {
     end = std::max(end, done);
   }
   return end;
+}
+
+std::optional<double> RemainingSeconds(std::span<const SweepRun> runs, const StopRules& stop,
+                                       int jobs) {
+  double seconds_per_step = 0, known = 0;
+  for (const SweepRun& run : runs) {
+    if (run.learning_steps_per_second <= 0) continue;
+    seconds_per_step += 1 / run.learning_steps_per_second;
+    ++known;
+  }
+  if (known == 0) return std::nullopt;
+  seconds_per_step /= known;
+  std::vector<RunEstimate> open;
+  for (const SweepState state : {SweepState::kRunning, SweepState::kPending}) {
+    for (const SweepRun& run : runs) {
+      if (run.state != state) continue;
+      const double rate = run.learning_steps_per_second;
+      const double seconds =
+          static_cast<double>(run.StepsLeft()) * (rate > 0 ? 1 / rate : seconds_per_step);
+      open.push_back({.seconds = WithinMinutes(seconds, run, stop)});
+    }
+  }
+  return ScheduleSeconds(open, jobs);
 }
 
 SweepEstimate EstimateSweep(std::span<const SweepRun> runs, const StopRules& stop,

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,6 +57,12 @@ struct SweepEstimate {
 // Throws WorkFailed, with the reason, if a run cannot be measured. Leaves no files behind.
 SweepEstimate EstimateSweep(std::span<const SweepRun> runs, const StopRules& stop,
                             const EstimateOptions& options);
+
+// Seconds until the open runs of a sweep at work are complete, from how fast its runs have been
+// learning so far: random play before learning says nothing. A run that does not know its rate yet
+// is taken to be like the others. Nothing if no run knows.
+std::optional<double> RemainingSeconds(std::span<const SweepRun> runs, const StopRules& stop,
+                                       int jobs);
 
 // ---- For tests ----
 

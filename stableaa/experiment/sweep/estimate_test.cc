@@ -56,6 +56,38 @@ TEST(SweepEstimate, JobsTakeTheNextRunEach) {
   EXPECT_EQ(ScheduleSeconds({}, 2), 0);
 }
 
+TEST(SweepEstimate, WhatIsLeftFollowsFromHowFastRunsLearn) {
+  SuiteRuns suite("seeds = 4\nstop.steps = 1000\n");
+  std::vector<SweepRun>& runs = suite.runs;
+  runs[0].state = SweepState::kRunning;
+  runs[1].state = SweepState::kRunning;
+  runs[0].steps = 500;
+  runs[0].steps_per_second = 1e6;  // random play
+  EXPECT_EQ(RemainingSeconds(runs, {}, 2), std::nullopt);
+  runs[0].learning_steps_per_second = 10;
+  // 50 s and a whole run | a whole run like the first, and another.
+  EXPECT_NEAR(*RemainingSeconds(runs, {}, 2), 200, 1e-9);
+  EXPECT_NEAR(*RemainingSeconds(runs, {}, 1), 350, 1e-9);
+  runs[1].learning_steps_per_second = 50;
+  // The others take 60 s: 50 + 60 | 20 + 60.
+  EXPECT_NEAR(*RemainingSeconds(runs, {}, 2), 110, 1e-9);
+  runs[0].seconds = 50;
+  EXPECT_NEAR(*RemainingSeconds(runs, {.minutes = 1}, 2), 80, 1e-9);
+  runs[2].state = SweepState::kFailed;
+  runs[3].state = SweepState::kDone;
+  EXPECT_NEAR(*RemainingSeconds(runs, {}, 2), 50, 1e-9);
+}
+
+TEST(SweepEstimate, ExploresAsInTheEnd) {
+  const auto epsilon = [](const std::string& set) {
+    const Suite suite = ParseSuite("stop.steps = 1000\n[set]\n" + set, "my.toml");
+    return ScaledDown(suite.runs[0].options).exploration.Epsilon(0);
+  };
+  EXPECT_EQ(epsilon("exploration.epsilon_end = 0.3"), 0.3);
+  EXPECT_EQ(epsilon("exploration.epsilon = \"linear(1, 0, 2000)\""), 0.5);
+  EXPECT_EQ(epsilon("exploration.epsilon = \"steps(1, 10: 0.2)\""), 0.2);
+}
+
 TEST(SweepEstimate, WhatIsMeasuredIsTheSameAgentThatLearnsSooner) {
   const Suite suite = ParseSuite("stop.steps = 5_000_000", "my.toml");
   const RunOptions& options = suite.runs[0].options;

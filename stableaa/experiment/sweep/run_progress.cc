@@ -22,6 +22,8 @@ namespace stableaa {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr double kSecondsToKnow = 1;  // of learning, to know its rate
+
 // The first line, and the complete lines at the end of the file.
 struct CsvEnds {
   std::string header;
@@ -68,12 +70,13 @@ RunMetrics ReadRunMetrics(const fs::path& run, const MetricsQuestion& question) 
   const CsvEnds csv(run / "metrics.csv", question.max_bytes);
   std::vector<std::string> names;
   SplitLine(csv.header, names);
-  const std::size_t step_column = Column(names, "step"),
+  const std::size_t step_column = Column(names, "step"), update_column = Column(names, "update"),
                     seconds_column = Column(names, "wall_seconds"),
                     rate_column = Column(names, "wall_steps_per_second"),
                     eval_column = Column(names, "eval_return_mean");
   RunMetrics metrics;
   std::vector<std::string> cells;
+  std::optional<RunMetrics> learning;  // its first row here
   for (std::string_view rows = csv.rows; !rows.empty();) {
     const std::size_t end = rows.find('\n');
     const bool whole = SplitLine(rows.substr(0, end), cells) && cells.size() == names.size();
@@ -85,6 +88,7 @@ RunMetrics ReadRunMetrics(const fs::path& run, const MetricsQuestion& question) 
     metrics.step = whole_step;
     metrics.wall_seconds = Number(cells, seconds_column).value_or(metrics.wall_seconds);
     metrics.steps_per_second = Number(cells, rate_column).value_or(metrics.steps_per_second);
+    if (!learning && Number(cells, update_column).value_or(0) > 0) learning = metrics;
     const std::optional<double> eval = Number(cells, eval_column);
     if (!eval) continue;
     metrics.eval_return = eval;
@@ -92,6 +96,11 @@ RunMetrics ReadRunMetrics(const fs::path& run, const MetricsQuestion& question) 
       metrics.reached_step = whole_step;
       metrics.reached_return = eval;
     }
+  }
+  if (learning && metrics.step > learning->step &&
+      metrics.wall_seconds - learning->wall_seconds >= kSecondsToKnow) {
+    metrics.learning_steps_per_second = static_cast<double>(metrics.step - learning->step) /
+                                        (metrics.wall_seconds - learning->wall_seconds);
   }
   return metrics;
 }

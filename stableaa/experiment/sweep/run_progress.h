@@ -13,11 +13,13 @@
 
 namespace stableaa {
 
-// From the last complete row of metrics.csv; a row still being written is ignored.
+// From the last complete rows of metrics.csv; a row still being written is ignored.
 struct RunMetrics {
   std::int64_t step = 0;
   double wall_seconds = 0;  // over all parts of the run
   double steps_per_second = 0;
+  // Over the rows made while learning, evaluations and checkpoints included. 0: not known yet.
+  double learning_steps_per_second = 0;
   std::optional<double> eval_return = {};  // of the last evaluation
   // The first evaluation that reached the requested return.
   std::optional<std::int64_t> reached_step = {};

@@ -39,6 +39,19 @@ TEST_F(RunProgressTest, IsThatOfTheLastRow) {
   EXPECT_FALSE(metrics.reached_step);
 }
 
+TEST_F(RunProgressTest, TheRateOfLearningIsThatOfRowsWithUpdates) {
+  const auto rate = [this](const std::string& rows) {
+    Write(rows);
+    return Read().learning_steps_per_second;
+  };
+  const std::string playing = "1000,0,,0.01,100000\n2000,0,,0.02,100000\n";
+  EXPECT_EQ(rate(playing), 0);
+  EXPECT_EQ(rate(playing + "3000,500,,2,500\n"), 0) << "one row is no stretch";
+  EXPECT_EQ(rate(playing + "3000,500,,2,500\n4000,1500,,2.5,2000\n"), 0) << "too short";
+  // Evaluations count.
+  EXPECT_EQ(rate(playing + "3000,500,,2,500\n4000,1500,7,12,100\n5000,2500,,22,100\n"), 100);
+}
+
 TEST_F(RunProgressTest, ARowThatIsBeingWrittenDoesNotCount) {
   const std::string rows = "100,0,,1.5,66\n200,50,3.25,3.5,50\n";
   for (std::size_t size = 14; size < rows.size(); ++size) {

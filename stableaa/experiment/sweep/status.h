@@ -31,6 +31,7 @@ struct SweepRun {
   std::int64_t steps = 0;                  // made so far, as far as known
   double seconds = 0;                      // over all parts of the run
   double steps_per_second = 0;             // currently
+  double learning_steps_per_second = 0;    // evaluations included; 0: not known yet
   std::optional<double> eval_return = {};  // of the last evaluation
   std::string message = {};                // why it failed, or ended before its last step
 

@@ -18,6 +18,7 @@
 #include "stableaa/base/terminal/progress.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
+#include "stableaa/experiment/sweep/estimate.h"
 #include "stableaa/experiment/sweep/run_progress.h"
 #include "stableaa/rl/run/trust.h"
 
@@ -29,7 +30,6 @@ constexpr int kLookMilliseconds = 200;
 constexpr std::size_t kLongestMessage = 500;
 constexpr std::size_t kTailBytes = std::size_t{256} << 10;  // of metrics.csv, while it is growing
 constexpr std::size_t kDifferencesShown = 3;
-constexpr double kSecondsToKnowTheRate = 5;
 
 // "agent.eta is 0.1 there, 1.0 in the suite", for the keys that a run cannot change.
 std::string Differences(const RunOptions& there, const RunOptions& here) {
@@ -166,6 +166,7 @@ std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
   run.steps = checkpoint->step;
   run.seconds = std::max(run.seconds, metrics.wall_seconds);
   run.eval_return = metrics.eval_return;
+  run.learning_steps_per_second = metrics.learning_steps_per_second;
   if (checkpoint->IsComplete(run.run->options)) return "";
   // The evaluation at an earlier end does not count if the run goes on.
   const bool had_ended = IsEndEvaluation(run.run->options, checkpoint->evaluated_step);
@@ -197,9 +198,7 @@ void Sweep::Open() {
 // ---- The loop ----
 
 bool Sweep::Run(const std::function<bool()>& interrupted) {
-  watch_ = summary_ = Stopwatch();
-  steps_before_ = 0;
-  for (const SweepRun& run : runs_) steps_before_ += run.steps;
+  summary_ = Stopwatch();
   for (;;) {
     if (interrupted() && !ending_) EndAll();
     if (!ending_) StartWhatFits();
@@ -310,6 +309,7 @@ void Sweep::Look(Job& job) {
   const RunMetrics metrics = ReadRunMetrics(Directory(run), {.max_bytes = kTailBytes});
   run.steps = std::max(run.steps, metrics.step);
   run.steps_per_second = metrics.steps_per_second;
+  run.learning_steps_per_second = metrics.learning_steps_per_second;
   if (metrics.eval_return) run.eval_return = metrics.eval_return;
 }
 
@@ -361,25 +361,12 @@ void Sweep::Save() {
 // ---- For people ----
 
 void Sweep::Show() {
-  if (IsOnTerminal({})) table_.Draw(runs_, SecondsLeft());
+  const std::optional<double> left = RemainingSeconds(runs_, suite_.stop, options_.jobs);
+  if (IsOnTerminal({})) table_.Draw(runs_, left);
   if (summary_.Seconds() < options_.summary_seconds) return;
   summary_ = Stopwatch();
-  if (!IsOnTerminal({})) LogInfo(SweepSummary(runs_, SecondsLeft()));
+  if (!IsOnTerminal({})) LogInfo(SweepSummary(runs_, left));
   Save();
-}
-
-// Based on the steps that all runs together have made since Run began.
-std::optional<double> Sweep::SecondsLeft() const {
-  std::int64_t steps = 0, left = 0;
-  for (const SweepRun& run : runs_) {
-    steps += run.steps;
-    const bool open = run.state == SweepState::kPending || run.state == SweepState::kRunning;
-    if (open) left += run.StepsLeft();
-  }
-  const double seconds = watch_.Seconds();
-  const std::int64_t done = steps - steps_before_;
-  if (done <= 0 || seconds < kSecondsToKnowTheRate) return std::nullopt;
-  return static_cast<double>(left) * seconds / static_cast<double>(done);
 }
 
 }  // namespace stableaa

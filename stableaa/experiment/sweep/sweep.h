@@ -102,7 +102,6 @@ class Sweep {
   void Fail(SweepRun& run, const std::string& message);
   void Save();
   void Show();
-  std::optional<double> SecondsLeft() const;
 
   const Suite& suite_;
   const SweepOptions options_;
@@ -112,8 +111,7 @@ class Sweep {
   std::vector<std::unique_ptr<Job>> jobs_;
   bool ending_ = false;                // interrupted: nothing new is started
   std::optional<Stopwatch> patience_;  // since only runs held by others are left
-  Stopwatch watch_, summary_;
-  std::int64_t steps_before_ = 0;  // of all runs, when Run began
+  Stopwatch summary_;
   bool could_save_ = true;
   SweepTable table_;
 };

@@ -27,8 +27,7 @@ void CheckpointHead::Write(ByteWriter& out) const {
 }
 
 bool CheckpointHead::IsComplete(const RunOptions& options) const {
-  const std::int64_t envs = options.env.num_envs;
-  const std::int64_t last = (options.train.steps + envs - 1) / envs * envs;
+  const std::int64_t last = options.last_step();
   return step > last || (step == last && !EvaluationIsDue(options, step, evaluated_step) &&
                          !EndEvaluationIsDue(options, step, evaluated_step));
 }

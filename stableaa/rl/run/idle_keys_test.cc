@@ -84,6 +84,12 @@ TEST(IdleKeys, AreNamedWithTheReason) {
   EXPECT_EQ(Why("network.hidden", "dqn"), "");
   EXPECT_EQ(Why("network.hidden", "dqn", {"network.layers=linear(8) relu"}),
             "network.layers = \"linear(8) relu\"");
+  EXPECT_EQ(Why("exploration.epsilon_end", "dqn"), "");
+  for (const char* const part : {"start", "end", "steps"}) {
+    EXPECT_EQ(Why(fmt::format("exploration.epsilon_{}", part), "dqn",
+                  {"exploration.epsilon=linear(1, 0.1, 100)"}),
+              "exploration.epsilon = \"linear(1.0, 0.1, 100)\"");
+  }
   EXPECT_EQ(Why("replay.importance_steps", "dqn"), "replay.prioritized = false");
   EXPECT_EQ(Why("replay.importance_steps", "dqn", {"replay.prioritized=true"}), "");
   EXPECT_EQ(Why("optimizer.alpha", "dqn"), "optimizer.kind = \"adam\"");
@@ -131,6 +137,7 @@ const std::map<std::string, std::string>& OtherValues() {
       {"agent.huber_delta", "0.001"},
       {"network.hidden", "[5]"},
       {"exploration.epsilon_start", "0.3"},
+      {"exploration.epsilon_end", "0.7"},
       {"exploration.epsilon_steps", "77"},
       {"replay.priority_exponent", "0.1"},
       {"replay.priority_floor", "0.5"},
@@ -163,7 +170,8 @@ const std::vector<std::pair<std::string, Assignments>>& Agents() {
       {"stable-reg",
        {"agent.targets=1", "replay.prioritized=true", "replay.importance_start=1",
         "network.layers=linear(6) relu"}},
-      {"raa", {"agent.mixer=anderson", "agent.restart=interval"}}};
+      {"raa", {"agent.mixer=anderson", "agent.restart=interval"}},
+      {"dqn", {"exploration.epsilon=exponential(1, 0.1, 100)"}}};
   return kAgents;
 }
 

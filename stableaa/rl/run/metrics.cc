@@ -22,10 +22,10 @@ std::string TagOf(const std::string& column) {
                          column.substr(prefix.size()));
     }
   }
-  if (column.starts_with("alpha_") || column == "gain" || column == "gain_held_out" ||
-      column == "tau_norm" || column == "lambda" || column == "eta" || column == "condition" ||
-      column == "residual" || column == "fallbacks" || column == "restarts" ||
-      column == "targets") {
+  if (column.starts_with("alpha_") || column == "damping" || column == "gain" ||
+      column == "gain_held_out" || column == "tau_norm" || column == "lambda" || column == "eta" ||
+      column == "condition" || column == "residual" || column == "fallbacks" ||
+      column == "restarts" || column == "targets") {
     return fmt::format("mixing/{}", column);
   }
   return fmt::format("train/{}", column);

@@ -100,6 +100,10 @@ void RunOptions::Validate() const {
   (void)NormalizedId(train.env);
 }
 
+std::int64_t RunOptions::last_step() const {
+  return (train.steps + env.num_envs - 1) / env.num_envs * env.num_envs;
+}
+
 int RunOptions::threads() const { return train.threads > 0 ? train.threads : CoreCount(); }
 
 std::vector<Preset> Presets() {

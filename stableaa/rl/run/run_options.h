@@ -90,6 +90,8 @@ struct RunOptions {
   void Validate() const;
 
   int threads() const;  // train.threads, or the number of cores if that is 0
+  // The step in which the run ends: train.steps, rounded up to whole rounds of env.num_envs.
+  std::int64_t last_step() const;
 };
 
 // Binds all keys, with their ranges and help, to the fields.

@@ -82,7 +82,7 @@ TEST(Presets, AreHeadBackupAndMixerAsPublished) {
       EXPECT_EQ(agent.backup, one.backup);
       EXPECT_EQ(agent.mixer, one.mixer);
       EXPECT_EQ(agent.window(), one.mixer == MixerKind::kSingle ? 1 : 5);
-      EXPECT_EQ(agent.beta(), agent.mixes() ? .1 : 0);
+      EXPECT_EQ(agent.BetaAt(0), agent.mixes() ? .1 : 0);
       EXPECT_TRUE(!agent.mixes() || agent.eta == .1);
       EXPECT_TRUE(agent.backup != AgentBackup::kMellowmax || agent.omega == 5);
       EXPECT_EQ(agent.weights.refresh, WeightRefresh::kSync);
@@ -289,6 +289,11 @@ TEST_F(RunOptionsFile, ReadsBackToTheSame) {
   }
   EXPECT_EQ(Read(ToToml(all)).train.seed, all.train.seed);
   EXPECT_EQ(Read(ToToml(all)).optimizer.learning_rate, 1.0 / 3);
+  all.optimizer.learning_rate = Schedule::Parse("cosine(0.3333333333333333, 1e-300, 1e12)");
+  all.exploration.epsilon = Schedule::Parse("steps(1, 10: 0.30000000000000004)");
+  EXPECT_EQ(Read(ToToml(all)).optimizer.learning_rate, all.optimizer.learning_rate);
+  EXPECT_EQ(Read(ToToml(all)).exploration.epsilon, all.exploration.epsilon);
+  EXPECT_NE(Fingerprint(all), Fingerprint(Changed(all, "exploration.epsilon=")));
 }
 
 TEST_F(RunOptionsFile, IsRefusedWithItsNameIfItIsNone) {

@@ -8,12 +8,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "stableaa/base/config/schedule.h"
 #include "stableaa/base/files/atomic_file.h"
 #include "stableaa/base/terminal/log.h"
+#include "stableaa/base/text/csv_cells.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
@@ -37,6 +41,17 @@ struct Variant {
   std::vector<std::string> assignments;
 };
 
+// Adds a schedule for everything that can have one.
+std::vector<std::string> Scheduled(std::vector<std::string> assignments) {
+  for (const char* const schedule :
+       {"optimizer.learning_rate=cosine(1e-2, 1e-4, 220)", "agent.eta=exponential(1e-3, 1, 150)",
+        "agent.damping=steps(0, 90: 0.3, 130: 0, 200: 0.1)",
+        "exploration.epsilon=linear(1, 0, 170)"}) {
+    assignments.emplace_back(schedule);
+  }
+  return assignments;
+}
+
 const std::vector<Variant>& Variants() {
   static const std::vector<Variant> kVariants = {
       {"stable", "stable-aa", {"checkpoint.keep_weights=every 35 steps"}},
@@ -56,8 +71,33 @@ const std::vector<Variant>& Variants() {
        "stable-aa",
        {"agent.restart=interval", "agent.restart_interval_updates=50", "agent.mixer=anderson",
         "agent.backup=dynamic-boltzmann", "train.update_interval_steps=3", "agent.n_step=2",
-        "agent.target_interval_updates=7", "exploration.policy=max-entropy"}}};
+        "agent.target_interval_updates=7", "exploration.policy=max-entropy"}},
+      {"scheduled", "stable-aa", Scheduled({"train.lookahead_updates=0"})},
+      {"scheduled ahead", "stable-aa", Scheduled({"train.lookahead_updates=3"})},
+      {"scheduled update", "raa",
+       Scheduled({"train.lookahead_updates=3", "agent.weights.refresh=update",
+                  "train.update_interval_steps=2"})},
+      {"scheduled update at once", "raa",
+       Scheduled({"train.lookahead_updates=0", "agent.weights.refresh=update"})}};
   return kVariants;
+}
+
+// The rows of metrics.csv by column.
+std::vector<std::map<std::string, std::string>> MetricsOf(const fs::path& run) {
+  std::istringstream csv(FileContent(run / "metrics.csv"));
+  std::vector<std::string> names;
+  std::vector<std::map<std::string, std::string>> rows;
+  for (std::string line; std::getline(csv, line);) {
+    std::vector<std::string> cells;
+    EXPECT_TRUE(SplitLine(line, cells));
+    if (names.empty()) {
+      names = cells;
+      continue;
+    }
+    rows.emplace_back();
+    for (std::size_t i = 0; i < cells.size(); ++i) rows.back()[names.at(i)] = cells[i];
+  }
+  return rows;
 }
 
 class TrainerTest : public ::testing::Test {
@@ -100,6 +140,40 @@ TEST_F(TrainerTest, StopsAtAnyStepChangeNothing) {
     }
     EXPECT_TRUE(trainer->Run());
     ExpectSameResults(run, straight);
+  }
+}
+
+TEST_F(TrainerTest, SchedulesShowInTheMetricsAndInTheWeights) {
+  const fs::path run = Straight(Options("stable-aa", Scheduled({})));
+  const std::vector<std::map<std::string, std::string>> rows = MetricsOf(run);
+  ASSERT_EQ(rows.size(), 10U);
+  for (const auto& row : rows) {
+    const std::int64_t step = std::stoll(row.at("step"));
+    SCOPED_TRACE(step);
+    const auto expect = [&](const std::string& column, const std::string& schedule) {
+      EXPECT_EQ(std::stod(row.at(column)), Schedule::Parse(schedule).At(step)) << column;
+    };
+    expect("learning_rate", "cosine(1e-2, 1e-4, 220)");
+    expect("damping", "steps(0, 90: 0.3, 130: 0, 200: 0.1)");
+    expect("epsilon", "linear(1, 0, 170)");
+    // Fitted at the last shift, every 20 updates from step 41 on.
+    const std::int64_t shift = step < 60 ? 0 : 60 + (step - 60) / 20 * 20;
+    EXPECT_EQ(std::stod(row.at("eta")), Schedule::Parse("exponential(1e-3, 1, 150)").At(shift));
+  }
+
+  // A constant schedule is a number; each other one makes a difference.
+  const auto weights = [&](const std::vector<std::string>& assignments) {
+    return FileContent(Straight(Options("stable-aa", assignments)) / "weights/latest.safetensors");
+  };
+  const std::string constant = weights({"optimizer.learning_rate=0.01", "agent.eta=0.1"});
+  EXPECT_TRUE(weights({"optimizer.learning_rate=linear(0.01, 0.01, 100)",
+                       "agent.eta=steps(0.1, 50: 0.1)", "agent.damping=cosine(0.1, 0.1, 9)",
+                       "exploration.epsilon=linear(1, 0.05, 100)"}) == constant);
+  for (const char* const change :
+       {"optimizer.learning_rate=steps(0.01, 235: 0.02)", "agent.damping=steps(0.1, 239: 0)",
+        "agent.eta=steps(0.1, 215: 2)", "exploration.epsilon=steps(1, 100: 0.5)"}) {
+    EXPECT_FALSE(weights({"optimizer.learning_rate=0.01", "agent.eta=0.1", change}) == constant)
+        << change;
   }
 }
 

@@ -15,6 +15,7 @@
 namespace stableaa {
 
 double ExplorationOptions::Epsilon(std::int64_t step) const {
+  if (epsilon) return epsilon->At(step);
   if (step >= epsilon_steps) return epsilon_end;
   const double share = static_cast<double>(step) / static_cast<double>(epsilon_steps);
   return std::lerp(epsilon_start, epsilon_end, share);
@@ -28,6 +29,8 @@ void Describe(Config& config, ExplorationOptions& options) {
                 "How actions are chosen where they are not random: the best one, by the "
                 "maximum-entropy policy of mellowmax, or by softmax(omega q), both with "
                 "agent.omega.");
+  config.Scheduled("exploration.epsilon", &options.epsilon, {.at_least = 0, .at_most = 1},
+                   "Probability of a random action. Empty: as the next three keys say.");
   config.Real("exploration.epsilon_start", &options.epsilon_start, {.at_least = 0, .at_most = 1},
               "Probability of a random action in the first step.");
   config.Real("exploration.epsilon_end", &options.epsilon_end, {.at_least = 0, .at_most = 1},

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "stableaa/base/config/schedule.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/nn/network.h"
 #include "stableaa/rl/replay/observation_layout.h"
@@ -27,6 +29,9 @@ struct ExplorationOptions {
   // How actions are chosen when they are not random. kMaxEntropy and kSoftmax use agent.omega.
   PolicyKind policy = PolicyKind::kGreedy;
 
+  // Probability of a random action, 0 to 1. If there is none, the next three describe it.
+  std::optional<Schedule> epsilon = {};
+
   // Probability of a random action in the first step, 0 to 1.
   double epsilon_start = 1;
 
@@ -36,8 +41,8 @@ struct ExplorationOptions {
   // Steps over which that probability moves linearly from start to end, 0 to 2^40.
   std::int64_t epsilon_steps = 100'000;
 
-  // The probability of a random action in step `step` of training, counted from 0: linear from
-  // start to end over epsilon_steps, constant from then on.
+  // The probability of a random action in step `step` of training, counted from 0: that of
+  // `epsilon`, or linear from start to end over epsilon_steps, constant from then on.
   double Epsilon(std::int64_t step) const;
 };
 

@@ -27,6 +27,16 @@ TEST(Exploration, EpsilonGoesInAStraightLineAndStaysThere) {
   EXPECT_EQ(at_once.Epsilon(0), .05);
 }
 
+TEST(Exploration, AScheduleGoesBeforeTheThreeKeys) {
+  const ExplorationOptions options{.epsilon = Schedule::Parse("exponential(1, 0.01, 100)"),
+                                   .epsilon_start = .5,
+                                   .epsilon_end = .4,
+                                   .epsilon_steps = 10};
+  EXPECT_EQ(options.Epsilon(0), 1);
+  EXPECT_NEAR(options.Epsilon(50), .1, 1e-15);
+  EXPECT_EQ(options.Epsilon(100), .01);
+}
+
 TEST(Exploration, KeysHaveTheirRanges) {
   ExplorationOptions options;
   Config config;

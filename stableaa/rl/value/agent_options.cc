@@ -97,11 +97,11 @@ void Describe(Config& config, AgentOptions& options) {
   config.Int("agent.targets", &options.targets, {1, 64},
              "m, the target networks that average, anderson, raa and stable mix. Fewer until so "
              "many exist.");
-  config.Real("agent.damping", &options.damping, {.at_least = 0, .at_most = 1},
-              "Beta, the share of the mixed Q itself in the target, the rest being the mixed "
-              "backups; of anderson, raa and stable. 0: backups only.");
-  config.Real("agent.eta", &options.eta, {.at_least = 0, .at_most = 1e6},
-              "Strength of the penalty on the mixing weights of raa and stable.");
+  config.Scheduled("agent.damping", &options.damping, {.at_least = 0, .at_most = 1},
+                   "Beta, the share of the mixed Q itself in the target, the rest being the mixed "
+                   "backups; of anderson, raa and stable. 0: backups only.");
+  config.Scheduled("agent.eta", &options.eta, {.at_least = 0, .at_most = 1e6},
+                   "Strength of the penalty on the mixing weights of raa and stable.");
   config.Real("agent.discount", &options.discount, {.at_least = 0, .below = 1},
               "Discount factor per step.");
   config.Int("agent.n_step", &options.n_step, {1, 1000},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stableaa/anderson/weights.h"
+#include "stableaa/base/config/schedule.h"
 #include "stableaa/bellman/backup.h"
 #include "stableaa/nn/loss.h"
 #include "stableaa/nn/spec.h"
@@ -88,12 +89,12 @@ struct AgentOptions {
   int targets = 5;
 
   // β, the share of the mixed Q itself in the target, the rest being the mixed backups; 0 (backups
-  // only) to 1. Used by kAnderson, kRaa and kStable.
-  double damping = 0.1;
+  // only) to 1, in the step of the update. Used by kAnderson, kRaa and kStable.
+  Schedule damping = 0.1;
 
-  // Strength of the penalty on the mixing weights of kRaa and kStable, 0 to 1e6. A larger value
-  // keeps the weights smaller and the acceleration weaker.
-  double eta = 0.1;
+  // Strength of the penalty on the mixing weights of kRaa and kStable, 0 to 1e6, in the step in
+  // which they are computed. A larger value keeps the weights smaller and the acceleration weaker.
+  Schedule eta = 0.1;
 
   // Discount factor per step, in [0, 1).
   double discount = 0.99;
@@ -139,10 +140,10 @@ struct AgentOptions {
   int window() const { return mixer == MixerKind::kSingle ? 1 : targets; }
   // Whether the mixer has weights of its own to compute.
   bool mixes() const { return mixer != MixerKind::kSingle && mixer != MixerKind::kAverage; }
-  // β of the targets: 0 unless the mixer mixes.
-  double beta() const { return mixes() ? damping : 0; }
-  // Whether targets need the values of s in addition to those of s'.
-  bool targets_need_states() const { return beta() != 0; }
+  // β of the targets in step `step` of the run: 0 unless the mixer mixes.
+  double BetaAt(std::int64_t step) const { return mixes() ? damping.At(step) : 0; }
+  // Whether targets need the values of s in addition to those of s' in any step.
+  bool targets_need_states() const { return mixes() && !damping.is_zero(); }
   // Whether mixing weights are computed at these times.
   bool FitsAt(WeightRefresh refresh) const { return mixes() && weights.refresh == refresh; }
   // Number of transitions that mixing weights are computed from.

@@ -23,13 +23,13 @@ TEST(AgentOptions, SingleAndAverageHaveNoDampingAndNoWeights) {
     AgentOptions options = WithMixer(mixer);
     options.damping = .7;
     EXPECT_FALSE(options.mixes());
-    EXPECT_EQ(options.beta(), 0);
+    EXPECT_EQ(options.BetaAt(0), 0);
   }
   for (const MixerKind mixer : {MixerKind::kAnderson, MixerKind::kRaa, MixerKind::kStable}) {
     AgentOptions options = WithMixer(mixer);
     options.damping = .7;
     EXPECT_TRUE(options.mixes());
-    EXPECT_EQ(options.beta(), .7);
+    EXPECT_EQ(options.BetaAt(0), .7);
   }
 }
 

@@ -96,6 +96,11 @@ BatchQueue::~BatchQueue() = default;
 void BatchQueue::Fill(std::int64_t step) {
   const auto length = static_cast<std::size_t>(options_.lookahead) + 1;
   while (queue_.size() < length) queue_.push_back(Draw(step));
+  std::int64_t expected = step;
+  for (const auto& entry : queue_) {
+    if (!entry->handed_over) entry->drawn.step = expected;
+    expected += options_.update_interval_steps;
+  }
 }
 
 std::unique_ptr<BatchQueue::Entry> BatchQueue::NewEntry() {

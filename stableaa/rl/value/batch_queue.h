@@ -27,9 +27,10 @@ class ByteReader;
 class ByteWriter;
 
 struct BatchQueueOptions {
-  int batch = 32;               // transitions per update
-  int sample = 0;               // extra ones, for mixing weights that are computed in each update
-  int lookahead = 1;            // batches that wait while one is used
+  int batch = 32;     // transitions per update
+  int sample = 0;     // extra ones, for mixing weights that are computed in each update
+  int lookahead = 1;  // batches that wait while one is used
+  std::int64_t update_interval_steps = 1;
   bool works_ahead = false;     // uses a thread of its own; needs a lookahead
   bool is_prioritized = false;  // batches have importance weights
 };
@@ -44,7 +45,8 @@ class BatchQueue {
              std::function<void(DrawnBatch&)> evaluate);
   ~BatchQueue();
 
-  // Draws the missing batches, in step `step` of the run.
+  // Draws the missing batches, in step `step` of the run, and tells those that are still to be
+  // evaluated which step to expect.
   void Fill(std::int64_t step);
 
   // The evaluated batch for the next update; valid until the Pop of the update after it. Throws

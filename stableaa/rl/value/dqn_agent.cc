@@ -96,13 +96,14 @@ AgentTimes DqnAgent::times() const {
 AgentMetrics DqnAgent::Metrics(std::int64_t step) const {
   AgentMetrics metrics;
   metrics.exploration.Add("epsilon", options_.exploration.Epsilon(step));
-  metrics.learning = MixingMetrics();
+  metrics.learning.Add("learning_rate", options_.optimizer.learning_rate.At(step));
+  metrics.learning.Append(MixingMetrics(step));
   metrics.memory.Add("replay_states", static_cast<double>(replay_.states()));
   metrics.wall.Add("wall_replay_bytes_per_frame", replay_.bytes_per_frame());
   return metrics;
 }
 
-MetricRow DqnAgent::MixingMetrics() const {
+MetricRow DqnAgent::MixingMetrics(std::int64_t step) const {
   const Mixing& mixing = learner_.mixing();
   const LearnerCounts& counts = learner_.counts();
   const bool mixes = options_.agent.mixes();
@@ -113,6 +114,7 @@ MetricRow DqnAgent::MixingMetrics() const {
   MetricRow row;
   // The current weights; right after a shift they may still be those of the former window.
   row.Add("targets", mixes ? number(std::ssize(mixing.alpha)) : number(learner_.targets()));
+  row.Add("damping", if_mixing(options_.agent.BetaAt(step)));
   row.Add("gain", if_mixing(mixing.gain));
   row.Add("gain_held_out", if_mixing(mixing.gain_held_out));
   row.Add("residual", if_mixing(mixing.residual));

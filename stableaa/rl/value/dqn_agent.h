@@ -61,7 +61,7 @@ class DqnAgent : public Agent {
 
  private:
   bool UpdateIsDue(std::int64_t step) const;
-  MetricRow MixingMetrics() const;
+  MetricRow MixingMetrics(std::int64_t step) const;
   void CheckLoaded(const ByteReader& in, const RunPosition& position);
   std::span<const std::uint8_t> Encode(const Observations& observations, int environment);
 

@@ -13,6 +13,7 @@ namespace stableaa {
 
 struct DrawnBatch {
   std::int64_t update = 0;  // the update it is for, from 1
+  std::int64_t step = 0;    // the run's step that this update is expected in
   ReplayBatch batch;
   // For mixing weights that are computed in each update; otherwise empty.
   std::vector<std::int64_t> sample_ids;

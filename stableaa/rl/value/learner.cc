@@ -40,6 +40,7 @@ BatchQueueOptions QueueOptions(const LearnerOptions& options) {
   return {.batch = options.batch,
           .sample = agent.FitsAt(WeightRefresh::kUpdate) ? agent.weights_batch() : 0,
           .lookahead = options.lookahead_updates,
+          .update_interval_steps = options.update_interval_steps,
           .works_ahead = WorksAhead(options),
           .is_prioritized = options.replay.prioritized};
 }
@@ -129,13 +130,13 @@ UpdateReport Learner::Update(std::int64_t step) {
 
   const Stopwatch targets_watch;
   const DrawnBatch& drawn = queue_.Await(window_.last_update());
-  window_.UseWeights(drawn);
+  window_.UseWeights(drawn, step);
   mixer_.Targets(drawn.batch, drawn.values, mixing().alpha, OnlineBest(drawn.batch), window_.time(),
-                 targets_);
+                 options_.agent.BetaAt(step), targets_);
   times_.targets += targets_watch.Seconds();
 
   const Stopwatch gradient_watch;
-  const UpdateReport report = Descend(drawn.batch);
+  const UpdateReport report = Descend(drawn.batch, step);
   replay_.SetPriorities(drawn.batch.ids, errors_);
   times_.gradient += gradient_watch.Seconds();
 
@@ -144,7 +145,7 @@ UpdateReport Learner::Update(std::int64_t step) {
   if (window_.shift_is_due()) {
     const Stopwatch shift_watch;
     queue_.AwaitAll();
-    window_.Shift(online_, sampler_);
+    window_.Shift(online_, sampler_, step);
     times_.targets += shift_watch.Seconds();
   }
   return report;
@@ -172,7 +173,7 @@ std::span<const int> Learner::OnlineBest(const ReplayBatch& batch) {
 }
 
 // Takes one step of the optimiser towards targets_.
-UpdateReport Learner::Descend(const ReplayBatch& batch) {
+UpdateReport Learner::Descend(const ReplayBatch& batch, std::int64_t step) {
   const std::size_t count = batch.count(), actions = outputs_.size() / count;
   gatherer_.Clear();
   for (std::size_t j = 0; j < count; ++j) gatherer_.Add(batch.State(j, stack_));
@@ -186,7 +187,7 @@ UpdateReport Learner::Descend(const ReplayBatch& batch) {
                               .weights = batch.weights},
                              output_gradients_, errors_);
   network_->Backward(online_, output_gradients_, gradients_);
-  optimizer_.Step(gradients_, online_);
+  optimizer_.Step(gradients_, online_, step);
   for (std::size_t j = 0; j < count; ++j) {
     report.td_abs += std::abs(static_cast<double>(errors_[j]));
     report.q_mean +=

@@ -87,8 +87,8 @@ class Learner {
   // Memory, excluding the replay.
   static std::uint64_t EstimateBytes(const LearnerOptions& options, const Plan& plan);
 
-  // Performs one update, in step `step` of the run (which sets the importance weights' exponent).
-  // Throws WorkFailed if a value, a target or the loss is not finite.
+  // Performs one update, in step `step` of the run, which all schedules and the importance weights'
+  // exponent go by. Throws WorkFailed if a value, a target or the loss is not finite.
   UpdateReport Update(std::int64_t step);
 
   const Parameters& online() const { return online_; }
@@ -111,7 +111,7 @@ class Learner {
 
  private:
   std::span<const int> OnlineBest(const ReplayBatch& batch);
-  UpdateReport Descend(const ReplayBatch& batch);
+  UpdateReport Descend(const ReplayBatch& batch, std::int64_t step);
 
   const LearnerOptions options_;
   const std::shared_ptr<const Plan> plan_;

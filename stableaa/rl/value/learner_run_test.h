@@ -140,6 +140,11 @@ inline std::vector<Case> Cases() {
   const auto per_update = [](LearnerOptions& run) {
     run.agent.weights.refresh = WeightRefresh::kUpdate;
   };
+  const auto schedules = [](LearnerOptions& run) {  // updates begin after step 60
+    run.optimizer.learning_rate = Schedule::Parse("linear(0.1, 0.001, 80)");
+    run.agent.damping = Schedule::Parse("steps(0, 65: 0.5, 72: 0)");
+    run.agent.eta = Schedule::Parse("exponential(1e-6, 1, 80)");
+  };
   return {
       {"dqn", [](LearnerOptions&) {}},
       {"double-dqn", [](LearnerOptions& run) { run.agent.backup = AgentBackup::kDouble; }},
@@ -208,6 +213,17 @@ inline std::vector<Case> Cases() {
          run.agent.mixer = MixerKind::kAverage;
          run.agent.restart = WindowRestart::kGrowth;
          run.agent.restart_growth = 1.02;
+       }},
+      {"scheduled-sync",
+       [=](LearnerOptions& run) {
+         stable(run);
+         schedules(run);
+       }},
+      {"scheduled-update",
+       [=](LearnerOptions& run) {
+         stable(run);
+         per_update(run);
+         schedules(run);
        }},
       {"every-update-a-shift",
        [=](LearnerOptions& run) {

@@ -60,7 +60,7 @@ class StraightLearner {
     const ReplayBatch& batch = now.batch;
     const AgentOptions& agent = options_.agent;
     if (agent.mixes() && agent.weights.refresh == WeightRefresh::kUpdate) {
-      mixing = fitter_.Fit(now.sample, Frozen(now.sample, true), shifts + 1);
+      mixing = fitter_.Fit(now.sample, Frozen(now.sample, true), shifts + 1, step);
     }
     std::vector<int> best;
     if (agent.backup == AgentBackup::kDouble) {
@@ -70,8 +70,8 @@ class StraightLearner {
       }
     }
     std::vector<float> targets(batch.count());
-    mixer_.Targets(batch, Frozen(batch, agent.beta() != 0), mixing.alpha, best, shifts + 1,
-                   targets);
+    mixer_.Targets(batch, Frozen(batch, agent.targets_need_states()), mixing.alpha, best,
+                   shifts + 1, agent.BetaAt(step), targets);
 
     StateGatherer gatherer(layout_);
     for (std::size_t j = 0; j < batch.count(); ++j) gatherer.Add(batch.State(j, Stack()));
@@ -88,7 +88,7 @@ class StraightLearner {
                                 .weights = batch.weights},
                                slopes, errors);
     network_->Backward(online, slopes, gradients);
-    optimizer_.Step(gradients, online);
+    optimizer_.Step(gradients, online, step);
     replay_.SetPriorities(batch.ids, errors);
     for (std::size_t j = 0; j < batch.count(); ++j) {
       const auto chosen = static_cast<std::size_t>(batch.actions[j]);
@@ -97,7 +97,7 @@ class StraightLearner {
     }
     report.td_abs /= static_cast<double>(batch.count());
     report.q_mean /= static_cast<double>(batch.count());
-    if (++updates % agent.target_interval_updates == 0) Shift();
+    if (++updates % agent.target_interval_updates == 0) Shift(step);
     return report;
   }
 
@@ -165,7 +165,7 @@ class StraightLearner {
 
   void KeepNewest() { window_.erase(window_.begin(), window_.end() - 1); }
 
-  void Shift() {
+  void Shift(std::int64_t step) {
     const AgentOptions& agent = options_.agent;
     if (shifts == 0) window_.clear();
     Remember();
@@ -194,7 +194,7 @@ class StraightLearner {
       }
       least_ = std::min(least_, residual);
     }
-    if (sync) mixing = fitter_.Fit(sample, Frozen(sample, true), shifts + 1);
+    if (sync) mixing = fitter_.Fit(sample, Frozen(sample, true), shifts + 1, step);
   }
 
   const LearnerOptions options_;

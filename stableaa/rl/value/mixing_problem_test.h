@@ -294,7 +294,7 @@ inline long double NaiveTarget(const AgentOptions& options, const Problem& probl
     return Backed(options, problem, j, mean, picked, time);
   }
   const auto action = static_cast<std::size_t>(problem.batch.actions[j]);
-  const long double beta = options.damping;
+  const long double beta = options.damping.At(0);
   long double target = 0;
   for (std::size_t i = 0; i < problem.m; ++i) {
     target += beta * alpha[i] * static_cast<long double>(problem.now[i][j][action]);

@@ -8,11 +8,10 @@ namespace stableaa {
 
 void TargetMixer::Targets(const ReplayBatch& batch, const FrozenValues& values,
                           std::span<const double> alpha, std::span<const int> online_best,
-                          std::int64_t time, std::span<float> targets) {
+                          std::int64_t time, double beta, std::span<float> targets) {
   const Backup backup = options_.BackupAt(time);
   const StatePlaces places(batch);
   const std::size_t m = values.networks;
-  const double beta = options_.beta();
   for (std::size_t j = 0; j < batch.count(); ++j) {
     const auto reward = static_cast<double>(batch.rewards[j]);
     const auto discount = static_cast<double>(batch.discounts[j]);

@@ -27,9 +27,11 @@ class TargetMixer {
   // Computes the targets of a batch from the values of the states that CollectStates(…,
   // options.targets_need_states()) collected. `alpha`: one weight per network; `average` ignores
   // them. `online_best`: for the backup double, the online network's best action in each s';
-  // otherwise empty. `time` counts the shifts from 1, for dynamic-boltzmann.
+  // otherwise empty. `time` counts the shifts from 1, for dynamic-boltzmann. `beta`: the one of the
+  // update's step.
   void Targets(const ReplayBatch& batch, const FrozenValues& values, std::span<const double> alpha,
-               std::span<const int> online_best, std::int64_t time, std::span<float> targets);
+               std::span<const int> online_best, std::int64_t time, double beta,
+               std::span<float> targets);
 
  private:
   const AgentOptions options_;

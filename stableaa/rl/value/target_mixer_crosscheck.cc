@@ -124,7 +124,8 @@ void Solve(const Problem& problem) {
   Mixing mixing;
   std::printf("{");
   if (problem.options.mixes()) {
-    mixing = WeightFitter(problem.options).Fit(problem.batch, Answer(problem, true), problem.time);
+    mixing =
+        WeightFitter(problem.options).Fit(problem.batch, Answer(problem, true), problem.time, 0);
     PrintArray("alpha", mixing.alpha);
     std::printf(
         ", \"tau_norm\": %.17g, \"lambda\": %.17g, \"eta\": %.17g, \"gain\": %.17g, "
@@ -137,7 +138,7 @@ void Solve(const Problem& problem) {
   TargetMixer(problem.options)
       .Targets(problem.batch, Answer(problem, problem.options.targets_need_states()), mixing.alpha,
                is_double ? std::span<const int>(problem.online_best) : std::span<const int>(),
-               problem.time, targets);
+               problem.time, problem.options.BetaAt(0), targets);
   PrintArray("targets", targets);
   std::printf("}\n");
 }

@@ -45,7 +45,7 @@ TEST(TargetMixer, GivesTheTargetsOfTheFormulaForEveryMixerAndBackup) {
         mixer.Targets(
             problem.batch, Answer(problem, options.targets_need_states()), alpha,
             is_double ? std::span<const int>(problem.online_best) : std::span<const int>(), time,
-            targets);
+            options.BetaAt(0), targets);
         for (std::size_t j = 0; j < problem.n; ++j) {
           EXPECT_NEAR(targets[j],
                       static_cast<double>(NaiveTarget(options, problem, alpha, time, j)), 3e-6)
@@ -65,8 +65,8 @@ TEST(TargetMixer, GivesEqualNetworksTheSameTargetsForAnyWeights) {
   TargetMixer mixer(Agent(MixerKind::kStable, AgentBackup::kMellowmax));
   const FrozenValues values = Answer(problem, true);
   std::vector<float> one(problem.n), other(problem.n);
-  mixer.Targets(problem.batch, values, std::vector<double>{0, 0, 1}, {}, 1, one);
-  mixer.Targets(problem.batch, values, std::vector<double>{-.5, 2, -.5}, {}, 1, other);
+  mixer.Targets(problem.batch, values, std::vector<double>{0, 0, 1}, {}, 1, .1, one);
+  mixer.Targets(problem.batch, values, std::vector<double>{-.5, 2, -.5}, {}, 1, .1, other);
   for (std::size_t j = 0; j < problem.n; ++j) EXPECT_NEAR(one[j], other[j], 1e-5);
 }
 

@@ -13,12 +13,16 @@
 namespace stableaa {
 
 TargetWindow::TargetWindow(const AgentOptions& agent, int stack, TargetNetworks networks)
-    : agent_(agent), stack_(stack), networks_(std::move(networks)), fitter_(agent) {
+    : agent_(agent),
+      stack_(stack),
+      networks_(std::move(networks)),
+      fitter_(agent),
+      refitter_(agent) {
   if (agent.mixes()) {
     mixing_.alpha.assign(static_cast<std::size_t>(networks_.count()), 0.0);
     mixing_.alpha.back() = 1;
   }
-  mixing_.eta = agent.eta;
+  mixing_.eta = agent.eta.At(0);
 }
 
 void TargetWindow::Evaluate(DrawnBatch& drawn) {
@@ -27,12 +31,16 @@ void TargetWindow::Evaluate(DrawnBatch& drawn) {
   if (drawn.sample_ids.empty()) return;
   CollectStates(drawn.sample, stack_, true, drawn.states);
   networks_.Evaluate(drawn.states, drawn.sample_values);
-  drawn.mixing = fitter_.Fit(drawn.sample, drawn.sample_values, time());
+  drawn.mixing = fitter_.Fit(drawn.sample, drawn.sample_values, time(), drawn.step);
 }
 
-void TargetWindow::UseWeights(const DrawnBatch& drawn) {
+void TargetWindow::UseWeights(const DrawnBatch& drawn, std::int64_t step) {
   if (!agent_.FitsAt(WeightRefresh::kUpdate)) return;
-  mixing_ = drawn.mixing;
+  if (agent_.eta.At(step) == agent_.eta.At(drawn.step)) {
+    mixing_ = drawn.mixing;
+  } else {
+    mixing_ = refitter_.Fit(drawn.sample, drawn.sample_values, time(), step);
+  }
   counts_.fallbacks += mixing_.fallback ? 1 : 0;
 }
 
@@ -41,7 +49,7 @@ std::int64_t TargetWindow::last_update() const {
   return (counts_.updates / interval + 1) * interval;
 }
 
-void TargetWindow::Shift(const Parameters& online, TransitionSampler& sampler) {
+void TargetWindow::Shift(const Parameters& online, TransitionSampler& sampler, std::int64_t step) {
   networks_.Push(online);
   ++counts_.shifts;
   const bool has_window = agent_.window() > 1;
@@ -51,7 +59,7 @@ void TargetWindow::Shift(const Parameters& online, TransitionSampler& sampler) {
     restarted_at_ = counts_.updates;
   }
   const bool watches = agent_.restart == WindowRestart::kGrowth && has_window;
-  if (agent_.FitsAt(WeightRefresh::kSync) || watches) Refresh(sampler);
+  if (agent_.FitsAt(WeightRefresh::kSync) || watches) Refresh(sampler, step);
 }
 
 void TargetWindow::Restart() {
@@ -60,7 +68,7 @@ void TargetWindow::Restart() {
 }
 
 // Examines the new window through a sample: has the residual grown, and which weights fit best?
-void TargetWindow::Refresh(TransitionSampler& sampler) {
+void TargetWindow::Refresh(TransitionSampler& sampler, std::int64_t step) {
   std::vector<std::int64_t> ids;
   sampler.DrawSample(agent_.weights_batch(), ids);
   ReplayBatch sample;
@@ -79,7 +87,7 @@ void TargetWindow::Refresh(TransitionSampler& sampler) {
     if (has_grown || best_residual_ == 0 || residual < best_residual_) best_residual_ = residual;
   }
   if (!agent_.FitsAt(WeightRefresh::kSync)) return;
-  mixing_ = fitter_.Fit(sample, values, time());
+  mixing_ = fitter_.Fit(sample, values, time(), step);
   counts_.fallbacks += mixing_.fallback ? 1 : 0;
 }
 

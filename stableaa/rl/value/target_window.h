@@ -2,10 +2,10 @@
 // mixing weights.
 //
 //   window.Evaluate(drawn);                  // its values, from frozen networks only
-//   window.UseWeights(drawn);                // for agents that compute them in each update
+//   window.UseWeights(drawn, step);          // for agents that compute them in each update
 //   ... the update, with window.mixing() ...
 //   window.CountUpdate();
-//   if (window.shift_is_due()) window.Shift(online, sampler);
+//   if (window.shift_is_due()) window.Shift(online, sampler, step);
 #ifndef STABLEAA_RL_VALUE_TARGET_WINDOW_H_
 #define STABLEAA_RL_VALUE_TARGET_WINDOW_H_
 
@@ -42,11 +42,12 @@ class TargetWindow {
   void Begin(const Parameters& first) { networks_.Begin(first); }
 
   // Computes what a batch needs from the networks: the values of its states and the weights from
-  // its sample.
+  // its sample, with the eta of the step that its update is expected in.
   void Evaluate(DrawnBatch& drawn);
 
-  // Adopts the weights from Evaluate, if they are computed in each update.
-  void UseWeights(const DrawnBatch& drawn);
+  // Adopts the weights from Evaluate, if they are computed in each update. If eta differs in `step`,
+  // the step of the update, from what Evaluate expected, it computes them again.
+  void UseWeights(const DrawnBatch& drawn, std::int64_t step);
 
   void CountUpdate() { ++counts_.updates; }
   // Whether the last update was the last one with these networks.
@@ -55,8 +56,8 @@ class TargetWindow {
   std::int64_t last_update() const;
 
   // θ_i ← θ_{i+1}, θ_m ← θ, then, if due, a restart and new weights, for which it draws a sample.
-  // Throws WorkFailed if a value in the sample is not finite.
-  void Shift(const Parameters& online, TransitionSampler& sampler);
+  // `step`: the run's. Throws WorkFailed if a value in the sample is not finite.
+  void Shift(const Parameters& online, TransitionSampler& sampler, std::int64_t step);
 
   const Mixing& mixing() const { return mixing_; }
   const LearnerCounts& counts() const { return counts_; }
@@ -71,14 +72,15 @@ class TargetWindow {
 
  private:
   void Restart();
-  void Refresh(TransitionSampler& sampler);
+  void Refresh(TransitionSampler& sampler, std::int64_t step);
   void CheckMixing(const ByteReader& in) const;
   void LoadCounts(ByteReader& in, std::int64_t updates);
 
   const AgentOptions agent_;
   const int stack_;
   TargetNetworks networks_;
-  WeightFitter fitter_;
+  WeightFitter fitter_;    // of Evaluate and Shift
+  WeightFitter refitter_;  // of UseWeights, while Evaluate may run
   Mixing mixing_;
   LearnerCounts counts_;
   double best_residual_ = 0;       // since the last restart; 0: none yet

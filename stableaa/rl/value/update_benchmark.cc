@@ -77,7 +77,7 @@ double ShiftSeconds(const LearnerOptions& options, const std::shared_ptr<const P
   TransitionSampler sampler(options.replay, options.seed, replay);
   const Parameters online = Learner::FirstParameters(options, plan);
   const Stopwatch watch;
-  window.Shift(online, sampler);
+  window.Shift(online, sampler, 0);
   return watch.Seconds();
 }
 

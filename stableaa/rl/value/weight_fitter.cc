@@ -16,11 +16,13 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSumTolerance = 1e-6;  // rounding, when weights cancel
 
+// Without a penalty there is nothing to choose.
+bool EtaIsGiven(const AgentOptions& options) {
+  return options.weights.eta == EtaChoice::kFixed || options.mixer == MixerKind::kAnderson;
+}
+
 std::vector<double> Candidates(const AgentOptions& options) {
-  // Without a penalty there is nothing to choose.
-  if (options.weights.eta == EtaChoice::kFixed || options.mixer == MixerKind::kAnderson) {
-    return {options.eta};
-  }
+  if (EtaIsGiven(options)) return {options.eta.At(0)};
   return {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10};
 }
 
@@ -141,12 +143,18 @@ double WeightFitter::NewestResidual(const ReplayBatch& sample, const FrozenValue
   return ResidualNorm(newest, 0, sample.count()) / std::sqrt(static_cast<double>(sample.count()));
 }
 
-Mixing WeightFitter::Fit(const ReplayBatch& sample, const FrozenValues& values, std::int64_t time) {
+Mixing WeightFitter::Fit(const ReplayBatch& sample, const FrozenValues& values, std::int64_t time,
+                         std::int64_t step) {
   ComputeResiduals(sample, values, time);
+  const double eta = options_.eta.At(step);
+  if (EtaIsGiven(options_)) {
+    etas_[0] = eta;
+    solvers_[0].SetEta(eta);
+  }
   const std::size_t n = sample.count(), half = n / 2;
   std::vector<double> newest(values.networks, 0.0);
   newest.back() = 1;
-  Mixing mixing{.alpha = newest, .eta = options_.eta};
+  Mixing mixing{.alpha = newest, .eta = eta};
   mixing.residual = ResidualNorm(newest, 0, n) / std::sqrt(static_cast<double>(n));
   if (values.networks == 1) return mixing;
 

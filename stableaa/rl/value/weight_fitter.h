@@ -49,9 +49,10 @@ class WeightFitter {
   explicit WeightFitter(const AgentOptions& options);
 
   // Computes weights from a sample and the values of the states that CollectStates(…, with_states =
-  // true) collected. `time` counts the shifts from 1, for dynamic-boltzmann. Throws WorkFailed if a
-  // value is not finite: training has diverged.
-  Mixing Fit(const ReplayBatch& sample, const FrozenValues& values, std::int64_t time);
+  // true) collected. `time` counts the shifts from 1, for dynamic-boltzmann. `step`: of the run, for
+  // agent.eta. Throws WorkFailed if a value is not finite: training has diverged.
+  Mixing Fit(const ReplayBatch& sample, const FrozenValues& values, std::int64_t time,
+             std::int64_t step);
 
   // Only the residual.
   double NewestResidual(const ReplayBatch& sample, const FrozenValues& values, std::int64_t time);

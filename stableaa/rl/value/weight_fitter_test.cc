@@ -36,7 +36,7 @@ using mixing_problem_test::RandomProblem;
 using mixing_problem_test::Window;
 
 Mixing Fit(const AgentOptions& options, const Problem& problem, std::int64_t time = 1) {
-  return WeightFitter(options).Fit(problem.batch, Answer(problem, true), time);
+  return WeightFitter(options).Fit(problem.batch, Answer(problem, true), time, 0);
 }
 
 void ExpectNear(const std::vector<double>& found, const Column& expected, double tolerance) {
@@ -55,11 +55,12 @@ TEST(WeightFitter, FindsTheLeastSquaresSolutionForEveryRuleAndBackup) {
           SCOPED_TRACE(testing::Message() << "mixer " << static_cast<int>(kind) << " backup "
                                           << static_cast<int>(backup) << " m " << m << " n " << n);
           AgentOptions options = Agent(kind, backup);
-          options.eta = .03 * static_cast<double>(m);
+          const double eta = .03 * static_cast<double>(m);
+          options.eta = eta;
           const Problem problem = RandomProblem(random, m, n);
           const Mixing mixing = Fit(options, problem, 3);
           const Window window = NaiveWindow(options, problem, 3, 0, n);
-          const Fitted expected = NaiveWeights(kind, options.eta, window);
+          const Fitted expected = NaiveWeights(kind, eta, window);
           const auto newest = NaiveNorm(Newest(m), window);
           ExpectNear(mixing.alpha, expected.alpha, 1e-8);
           EXPECT_NEAR(mixing.tau_norm, static_cast<double>(expected.tau_norm), 1e-8);
@@ -70,12 +71,28 @@ TEST(WeightFitter, FindsTheLeastSquaresSolutionForEveryRuleAndBackup) {
           EXPECT_NEAR(mixing.residual,
                       static_cast<double>(newest / std::sqrt(static_cast<long double>(n))), 1e-9);
           EXPECT_NEAR(mixing.gain_held_out,
-                      static_cast<double>(NaiveHeldOutGain(options, options.eta, problem, 3)),
-                      1e-7);
-          EXPECT_EQ(mixing.eta, options.eta);
+                      static_cast<double>(NaiveHeldOutGain(options, eta, problem, 3)), 1e-7);
+          EXPECT_EQ(mixing.eta, eta);
           EXPECT_FALSE(mixing.fallback);
         }
       }
+    }
+  }
+}
+
+TEST(WeightFitter, AScheduledEtaIsThatOfTheStep) {
+  RandomStream random(6, "weights");
+  for (const MixerKind kind : {MixerKind::kRaa, MixerKind::kStable}) {
+    const Problem problem = RandomProblem(random, 4, 40);
+    AgentOptions options = Agent(kind, AgentBackup::kMax);
+    options.eta = Schedule::Parse("exponential(1e-3, 10, 100)");
+    WeightFitter fitter(options);
+    for (const std::int64_t step : {100, 0, 50, 1'000'000}) {
+      const Mixing mixing = fitter.Fit(problem.batch, Answer(problem, true), 1, step);
+      AgentOptions constant = options;
+      constant.eta = options.eta.At(step);
+      EXPECT_EQ(mixing.eta, options.eta.At(step));
+      EXPECT_EQ(mixing.alpha, Fit(constant, problem).alpha);
     }
   }
 }
@@ -136,11 +153,12 @@ TEST(WeightFitter, FallsBackOnTheNewestExactlyWhereTheHeldOutResidualIsNotLower)
     for (int trial = 0; trial < kTrials; ++trial) {
       AgentOptions options = Agent(kind, AgentBackup::kMellowmax);
       options.weights.safeguard = true;
-      options.eta = 1e-3;
+      const double eta = 1e-3;
+      options.eta = eta;
       const std::size_t m = 2 + random.Below(4);
       const Problem problem = RandomProblem(random, m, 10 + random.Below(6));
       const Mixing mixing = Fit(options, problem);
-      const bool expected = NaiveHeldOutGain(options, options.eta, problem, 1) >= 1;
+      const bool expected = NaiveHeldOutGain(options, eta, problem, 1) >= 1;
       EXPECT_EQ(mixing.fallback, expected);
       fallbacks += expected ? 1 : 0;
       if (expected) {
@@ -148,8 +166,7 @@ TEST(WeightFitter, FallsBackOnTheNewestExactlyWhereTheHeldOutResidualIsNotLower)
         EXPECT_EQ(mixing.tau_norm, 0);
       }
       const Window half = NaiveWindow(options, problem, 1, 0, problem.n / 2);
-      ExpectNear(mixing.alpha, expected ? Newest(m) : NaiveWeights(kind, options.eta, half).alpha,
-                 1e-6);
+      ExpectNear(mixing.alpha, expected ? Newest(m) : NaiveWeights(kind, eta, half).alpha, 1e-6);
     }
     EXPECT_GT(fallbacks, kTrials / 10);
     EXPECT_LT(fallbacks, kTrials * 9 / 10);
@@ -250,9 +267,9 @@ TEST(WeightFitter, DoesNotDependOnWhatItDidBefore) {
     const AgentOptions options = Agent(kind, AgentBackup::kDynamicBoltzmann);
     const Problem one = RandomProblem(random, 5, 30), other = RandomProblem(random, 3, 12);
     WeightFitter used(options);
-    used.Fit(one.batch, Answer(one, true), 9);
+    used.Fit(one.batch, Answer(one, true), 9, 0);
     used.NewestResidual(one.batch, Answer(one, true), 2);
-    const Mixing again = used.Fit(other.batch, Answer(other, true), 4);
+    const Mixing again = used.Fit(other.batch, Answer(other, true), 4, 0);
     EXPECT_EQ(again.alpha, Fit(options, other, 4).alpha);
   }
 }
