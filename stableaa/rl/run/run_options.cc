@@ -95,6 +95,7 @@ void Describe(Config& config, RunOptions& options) {
 void RunOptions::Validate() const {
   ValidateValues(*this);
   (void)NormalizedId(train.env);
+  RequireWrappable(train.env, env);
 }
 
 int RunOptions::threads() const { return train.threads > 0 ? train.threads : CoreCount(); }
