@@ -21,6 +21,8 @@ import sys
 if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):
     del sys.path[0]
 
+import ast  # noqa: E402
+import difflib  # noqa: E402
 import importlib  # noqa: E402
 import json  # noqa: E402
 import math  # noqa: E402
@@ -251,6 +253,7 @@ def make_atari(wanted):
         "action": {"n": len(names)},
         "action_names": [action.lower() for action in names],
         "channel_axis": 0,
+        "is_stack": True,
         "noop": names.index("NOOP") if "NOOP" in names else None,
         "max_episode_steps": MAX_FRAMES // 4,
         "frames_per_second": 15,
@@ -263,15 +266,26 @@ def make_atari(wanted):
 
 # Parameters of gymnasium.make that are not passed to constructors.
 NOT_FOR_CONSTRUCTORS = {
-    "id": "the environment's id says it", "render_mode": "it is given where pictures are needed",
+    "id": "the environment's id says it", "render_mode": "it is 'rgb_array' where pictures are needed",
     "max_episode_steps": "env.max_episode_steps decides it", "disable_env_checker": "there is no checker",
 }
+OWN_WRAPPERS = "gymnasium.wrappers"
+NEED_PICTURES = ("AddRenderObservation", "RecordVideo")  # of Gymnasium's wrappers
 
 
 def not_imported(name, problem):
     folder = ", in the current folder" if ":" in name else ""
-    return Refused("failed", f"{problem} (looked for in the packages of {sys.executable}{folder} and in PYTHONPATH)",
-                   frames_of(problem))
+    return Refused("failed", f"{problem} ({searched(folder)})", frames_of(problem))
+
+
+def searched(folder):
+    return f"looked for in the packages of {sys.executable}{folder} and in PYTHONPATH"
+
+
+def search_current_folder():
+    """Only if a module is named, and last, so that nothing there is mistaken for something else."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
 
 
 def construct(name, render, kwargs):
@@ -295,9 +309,100 @@ def construct(name, render, kwargs):
                       frames_of(problem)) from None
 
 
+def refused_wrapper(name, reason, problem=None):
+    return Refused("input", f"env.wrappers: {name}{reason}", () if problem is None else frames_of(problem))
+
+
+class Wrapping:
+    """One of env.wrappers: what is called with an environment, and with which arguments."""
+
+    def __init__(self, name, arguments):
+        self.name = name
+        self.module, _, self.attribute = name.rpartition(".")
+        self.args, self.kwargs = self.parse(arguments)
+        self.make = self.find()
+
+    def parse(self, arguments):
+        try:
+            call = ast.parse(f"f{arguments}", mode="eval").body
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+                raise ValueError("not the arguments of one call")
+            names = [keyword.arg for keyword in call.keywords]
+            if None in names or len(set(names)) < len(names):
+                raise ValueError("an argument without a name of its own")
+            return ([ast.literal_eval(value) for value in call.args],
+                    {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords})
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            raise refused_wrapper(self.name, ": expected arguments as in Python, made of literals, such as "
+                                  f"(stack_size=4, padding_type='zero'), found {arguments}") from None
+
+    def find(self):
+        if self.module == OWN_WRAPPERS:
+            return self.find_own()
+        search_current_folder()
+        try:
+            module = importlib.import_module(self.module)
+        except (Exception, SystemExit) as problem:
+            where = f" ({searched(', in the current folder')})" if isinstance(problem, ModuleNotFoundError) else ""
+            raise refused_wrapper(self.name, f" cannot be imported: {describe(problem)}{where}", problem) from None
+        found = getattr(module, self.attribute, None)
+        if not callable(found):
+            near = suggestion(self.attribute, wrapper_names(module), f"{self.module}.")
+            raise refused_wrapper(self.name, f": '{self.module}' has no class '{self.attribute}'{near}")
+        return found
+
+    def find_own(self):
+        """A class of gymnasium.wrappers, and nothing else that its name may lead to."""
+        try:
+            found = getattr(gymnasium.wrappers, self.attribute)
+        except (AttributeError, ImportError, gymnasium.error.Error) as problem:
+            if not isinstance(problem, AttributeError):
+                raise refused_wrapper(self.name, f" cannot be imported: {describe(problem)}") from None
+            found = None
+        if not (isinstance(found, type) and issubclass(found, gymnasium.Wrapper)):
+            near = suggestion(self.attribute, gymnasium.wrappers.__all__)
+            hint = near or "; one of your own is named with its module, my_module.MyWrapper"
+            raise refused_wrapper(self.name, f": Gymnasium has no such wrapper{hint}")
+        return found
+
+    def needs_pictures(self):
+        return self.module == OWN_WRAPPERS and self.attribute in NEED_PICTURES
+
+    def wrap(self, env):
+        try:
+            wrapped = self.make(env, *self.args, **self.kwargs)
+            if not isinstance(wrapped, gymnasium.Wrapper):
+                raise refused_wrapper(self.name, ": expected a gymnasium.Wrapper from it, found an object of type "
+                                      f"{type(wrapped).__name__}")
+            wrapped.observation_space, wrapped.action_space
+        except Refused:
+            raise
+        except (Exception, SystemExit) as problem:
+            raise refused_wrapper(self.name, f" raised {describe(problem)}", problem) from None
+        return wrapped
+
+
+def wrapper_names(module):
+    return [name for name, value in vars(module).items()
+            if isinstance(value, type) and issubclass(value, gymnasium.Wrapper)]
+
+
+def suggestion(name, names, prefix=""):
+    """'; did you mean ...?' for names that begin alike or are spelt alike."""
+    lower = {known.lower(): known for known in names}
+    near = [lower[known] for known in lower if len(name) >= 4 and known.startswith(name.lower())]
+    near = near or [lower[known] for known in difflib.get_close_matches(name.lower(), lower, 2)]
+    return f"; did you mean '{prefix}{near[0]}'?" if near else ""
+
+
 class GymnasiumGame:
-    def __init__(self, name, render, kwargs):
+    def __init__(self, name, render, kwargs, wrappings):
         env = construct(name, render, kwargs)
+        self.limits = [steps_limit(env)]
+        for wrapping in wrappings:
+            env = wrapping.wrap(env)
+        self.limits.append(steps_limit(env))
+        self.is_stack = bool(wrappings) and isinstance(env, gymnasium.wrappers.FrameStackObservation)
         if not isinstance(env.observation_space, gymnasium.spaces.Box) or not env.observation_space.shape:
             try:
                 env = gymnasium.wrappers.FlattenObservation(env)
@@ -347,15 +452,18 @@ class GymnasiumGame:
         self.env.close()
 
 
+def steps_limit(env):
+    return (env.spec.max_episode_steps if env.spec else None) or 0
+
+
 def import_module_of(name):
-    """Imports the part before the colon. The current folder is searched only if a module is named, and last,
-    so that nothing there is mistaken for something else."""
+    """Imports the part before the colon."""
     module, colon, rest = name.rpartition(":")
     if ":" in module or (colon and not (module and rest)):
         raise Refused("input", f"'{name}' is not of the form Id-v0 or module:Id-v0")
     if not module:
         return
-    sys.path.append(os.getcwd())
+    search_current_folder()
     try:
         importlib.import_module(module)
     except ModuleNotFoundError as problem:
@@ -369,14 +477,17 @@ def make_gymnasium(wanted):
     if name.startswith("ALE/"):
         gymnasium.register_envs(load("ale_py"))
     import_module_of(name)
+    pictures = kwargs.get("render_mode") == "rgb_array"  # for a wrapper
+    if pictures:
+        kwargs = {key: value for key, value in kwargs.items() if key != "render_mode"}
     for key in kwargs.keys() & NOT_FOR_CONSTRUCTORS.keys():
         raise Refused("input", f"env.kwargs: '{key}' is not taken: {NOT_FOR_CONSTRUCTORS[key]}")
-    games = Separate([GymnasiumGame(name, render, kwargs) for _ in range(wanted["count"])])
+    wrappings = [Wrapping(one["name"], one["arguments"]) for one in wanted["wrappers"]]
+    pictures = render or pictures or any(one.needs_pictures() for one in wrappings)
+    games = Separate([GymnasiumGame(name, pictures, kwargs, wrappings) for _ in range(wanted["count"])],
+                     bool(wrappings))
     env = games.games[0].env
     observation, action = env.observation_space, env.action_space
-    shape = list(observation.shape)
-    # An image has as many channels as colours, or frames in a stack, last or first.
-    channel_axis = -1 if len(shape) != 3 else 2 if shape[2] <= 4 else 0 if shape[0] <= 16 else -1
     names, noop = None, None
     if isinstance(action, gymnasium.spaces.Discrete):
         if hasattr(env.unwrapped, "get_action_meanings"):
@@ -389,12 +500,33 @@ def make_gymnasium(wanted):
         "observation": box(observation),
         "action": {"n": int(action.n)} if isinstance(action, gymnasium.spaces.Discrete) else box(action),
         "action_names": names,
-        "channel_axis": channel_axis,
+        "channel_axis": channel_axis(observation, games.games[0].is_stack),
+        "is_stack": games.games[0].is_stack,
         "noop": noop,
-        "max_episode_steps": (env.spec.max_episode_steps if env.spec else None) or 0,
+        "max_episode_steps": min(filter(None, games.games[0].limits), default=0),
         "frames_per_second": usual_speed(env.metadata.get("render_fps")),
         "picture": list(games.picture_size()) if render else None,
     }
+
+
+def channel_axis(space, is_stack):
+    """Which axis of an image counts its channels: the last if it is short, as colours are; otherwise the shorter
+    of the first and the last. A stack of images has one more axis, the first. An image of two axes has one channel;
+    the axis is then the one after them. -1 for what is not an image."""
+    shape = space.shape
+    if is_stack and len(shape) < 4:
+        return 0 if len(shape) == 3 else -1
+    if len(shape) == 4:
+        return 1 + channel_axis_of_three(shape[1:])
+    if len(shape) == 3:
+        return channel_axis_of_three(shape)
+    # Stacked vectors have two axes as well. Pixels are many and all have the same bounds.
+    same = (space.low == space.low.flat[0]).all() and (space.high == space.high.flat[0]).all()
+    return 2 if len(shape) == 2 and min(shape) >= 8 and same else -1
+
+
+def channel_axis_of_three(shape):
+    return 2 if shape[2] <= 4 or shape[2] <= shape[0] else 0
 
 
 def usual_speed(frames_per_second):
@@ -425,21 +557,34 @@ def box(space):
 class Separate:
     """Games that are stepped one after another."""
 
-    def __init__(self, games):
+    def __init__(self, games, is_wrapped=False):
         self.games = games
+        self.untried = is_wrapped  # no episode has begun with these wrappers
 
     def restart(self, mask, anew, memory):
         memory.new_game[:] = 0
         for i in np.flatnonzero(mask):
-            memory.new_game[i] = self.games[i].restart(int(memory.seeds[i]), bool(anew[i]))
+            memory.new_game[i] = self.begin(self.games[i], int(memory.seeds[i]), bool(anew[i]))
             memory.observations[i] = self.games[i].observation
+
+    def begin(self, game, seed, anew):
+        """Wrappers with which not even the first episode begins are a wrong option, not a failure of the work."""
+        try:
+            new_game = game.restart(seed, anew)
+        except (Exception, SystemExit) as problem:
+            if not self.untried:
+                raise
+            raise Refused("input", f"no episode can begin with env.wrappers: {describe(problem)}",
+                          frames_of(problem)) from None
+        self.untried = False
+        return new_game
 
     def step(self, actions):
         results = [game.step(action) for game, action in zip(self.games, actions)]
         return [game.observation for game in self.games], *zip(*results)
 
     def picture_size(self):
-        self.games[0].restart(0, True)
+        self.begin(self.games[0], 0, True)
         picture = self.games[0].picture()
         is_bytes = isinstance(picture, np.ndarray) and picture.dtype == np.uint8
         if not is_bytes or picture.shape[2:] != (3,) or picture.size == 0:

@@ -33,6 +33,15 @@ std::string HowToTrust(const UntrustedCode& refused) {
   if (const auto& python = refused.code().python) {
     named.push_back(fmt::format("--set {}", ShellWord("env.python=" + *python)));
   }
+  if (!refused.code().wrappers.empty()) {
+    RunOptions options;
+    options.env.wrappers = refused.code().wrappers;
+    for (const ConfigKey& key : AllKeys(options)) {
+      if (key.key == "env.wrappers") {
+        named.push_back(fmt::format("--set {}", ShellWord("env.wrappers=" + key.value)));
+      }
+    }
+  }
   return fmt::format("to run it, add --trust, or name it yourself: {}", fmt::join(named, " "));
 }
 

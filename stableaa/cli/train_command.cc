@@ -82,8 +82,13 @@ class NewRun {
 };
 
 void LogNetwork(const Trainer& trainer) {
-  LogInfo(fmt::format("network: {}; {} parameters", ToText(trainer.plan().spec),
-                      ParameterCount(trainer.plan())));
+  const NetworkSpec& spec = trainer.plan().spec;
+  const bool is_chosen = !spec.input.is_vector() && trainer.options().agent.layers.empty();
+  LogInfo(fmt::format("network: {}; {} parameters{}", ToText(spec), ParameterCount(trainer.plan()),
+                      is_chosen
+                          ? fmt::format("; chosen for images of {}x{}, network.layers overrides it",
+                                        spec.input.shape.height, spec.input.shape.width)
+                          : ""));
 }
 
 std::string ProgressNote(const TrainProgress& progress) {

@@ -48,7 +48,9 @@ std::string Describe(const Space& space) {
 }
 
 int EnvironmentSpec::channels() const {
-  return channel_axis < 0 ? 0 : observation.shape[static_cast<std::size_t>(channel_axis)];
+  if (channel_axis < 0) return 0;
+  const auto axis = static_cast<std::size_t>(channel_axis);
+  return axis < observation.shape.size() ? observation.shape[axis] : 1;
 }
 
 std::string EnvironmentSpec::action_name(int number) const {

@@ -67,8 +67,13 @@ struct EnvironmentSpec {
   std::string id;     // "minatar/breakout"
   Space observation;  // always a box
   Space action;
-  // Which axis of the observation's shape counts channels, or -1 if there are none.
+  // Which axis of the observation's shape counts channels. -1: it is not an image. The number of
+  // axes, that is one more than there are: an image of one channel without an axis for it. A stack
+  // of images has four axes, the first for the stack.
   int channel_axis = -1;
+  // Whether the first axis is a stack of images of which the next observation shows all but the
+  // oldest again.
+  bool is_stack = false;
   std::vector<std::string> channel_names = {};  // one per channel, or none
   std::vector<std::string> action_names = {};   // one per discrete action, or none
   // Episodes are truncated after this many steps; 0: never.

@@ -16,6 +16,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/env/classic/classic.h"
 #include "stableaa/env/gymnasium/gymnasium_environment.h"
+#include "stableaa/env/gymnasium/wrapper_call.h"
 #include "stableaa/env/minatar/minatar.h"
 #include "stableaa/env/native_environment.h"
 
@@ -177,6 +178,7 @@ GymnasiumOptions BridgeOptions(const ParsedId& id, const EnvironmentOptions& opt
                           .family = id.family,
                           .name = id.name,
                           .kwargs = options.kwargs,
+                          .wrappers = options.wrappers,
                           .num_envs = options.num_envs,
                           .workers = options.workers,
                           .python = ResolvePython(options.python),
@@ -275,6 +277,8 @@ std::vector<std::string> KeysOf(const std::string& family, const std::string& na
                                    "env.timeout_seconds", "env.kwargs"};
   if (family == "atari") {
     keys.insert(keys.begin(), {"env.protocol", "env.sticky", "env.actions"});
+  } else {
+    keys.emplace_back("env.wrappers");
   }
   return keys;
 }
@@ -318,12 +322,17 @@ void Describe(Config& config, EnvironmentOptions& options) {
   config.Table("env.kwargs", &options.kwargs,
                "Arguments for the constructor of a gymnasium/ environment, by name: a table of "
                "strings, numbers, booleans, lists and tables. Of atari/: mode and difficulty.");
+  config.List("env.wrappers", &options.wrappers,
+              "Gymnasium wrappers around a gymnasium/ environment, the first one innermost: "
+              "[\"GrayscaleObservation\", \"my_module.Crop(top=10)\"]. Names without a dot are "
+              "those of gymnasium.wrappers.");
 }
 
 void EnvironmentOptions::Validate() const {
   EnvironmentOptions copy = *this;
   Config config;
   Describe(config, copy);
+  (void)ParseWrappers(wrappers);
   if (sticky < 0 && sticky != -1) {
     throw BadInput(
         fmt::format("env.sticky: expected a probability in [0, 1], or -1, found {}", sticky));
@@ -385,9 +394,20 @@ std::vector<std::string> EnvironmentKeys(const std::string& id) {
   return IsOwn(parsed) ? FindOwn(parsed).keys : KeysOf(parsed.family, parsed.name);
 }
 
+void RequireWrappable(const std::string& id, const EnvironmentOptions& options) {
+  if (options.wrappers.empty()) return;
+  const std::vector<std::string> keys = EnvironmentKeys(id);
+  if (std::ranges::find(keys, "env.wrappers") != keys.end()) return;
+  const bool is_atari = Parse(id).family == "atari";
+  throw BadInput(fmt::format(
+      "env.wrappers: {} takes no wrappers, only gymnasium/ environments do{}", Shorten(id),
+      is_atari ? "; atari/ is played by env.protocol, gymnasium/ALE/Pong-v5 can be wrapped" : ""));
+}
+
 std::unique_ptr<Environment> MakeEnvironment(const std::string& id,
                                              const EnvironmentOptions& options) {
   options.Validate();
+  RequireWrappable(id, options);
   const ParsedId parsed = Parse(id);
   const std::string& name = parsed.name;
   if (parsed.family == "classic") {

@@ -58,6 +58,9 @@ struct EnvironmentOptions {
   // A JSON object. Its members become keyword arguments to the constructor of a gymnasium/
   // environment, or mode and difficulty for atari/.
   std::string kwargs = "{}";
+  // Gymnasium wrappers around a gymnasium/ environment, the first one innermost; see
+  // gymnasium/wrapper_call.h.
+  std::vector<std::string> wrappers = {};
 
   void Validate() const;
 };
@@ -103,6 +106,9 @@ bool IsNative(const std::string& id);
 
 // The keys env.* that matter for it; the others have no effect. Throws UnknownEnvironment.
 std::vector<std::string> EnvironmentKeys(const std::string& id);
+
+// Throws BadInput if there are wrappers and the environment takes none.
+void RequireWrappable(const std::string& id, const EnvironmentOptions& options);
 
 // Throws UnknownEnvironment, with suggestions and the registered ids, for an id that does not
 // exist, and BadInput for options that are out of range. For bridged environments see

@@ -206,7 +206,7 @@ TEST(EnvironmentOptions, DefaultsAreInRangeAndReadBack) {
   EXPECT_EQ(options.sticky, -1);
   EXPECT_EQ(options.protocol, Protocol::kNature);
   EXPECT_EQ(options.kwargs, "{}");
-  EXPECT_EQ(config.Keys().size(), 9U);
+  EXPECT_EQ(config.Keys().size(), 10U);
   for (const ConfigKey& key : config.Keys()) {
     EXPECT_TRUE(key.key.starts_with("env.")) << key.key;
     EXPECT_FALSE(key.meaning.empty()) << key.key;
@@ -388,7 +388,7 @@ TEST(EnvironmentKeys, AreThoseThatMatter) {
                   "env.python", "env.workers", "env.timeout_seconds", "env.kwargs"}));
   EXPECT_EQ(EnvironmentKeys("gymnasium/LunarLander-v3"),
             (Keys{"env.max_episode_steps", "env.python", "env.workers", "env.timeout_seconds",
-                  "env.kwargs"}));
+                  "env.kwargs", "env.wrappers"}));
   EXPECT_THROW(EnvironmentKeys("minatar/pong"), Error);
 }
 

@@ -70,8 +70,10 @@ void Network::Forward(const Parameters& parameters, const NetworkInput& input,
   const auto count = static_cast<std::size_t>(input.count);
   const Shape& in = plan_->values[0];
   const auto channels = static_cast<std::size_t>(in.channels);
-  CheckSize("vector components", input.vectors.size(), in.is_vector ? count * channels : 0);
-  CheckSize("frames", input.frames.size(), in.is_vector ? 0 : count * channels);
+  const bool floats = plan_->spec.input.takes_floats();
+  CheckSize(plan_->spec.input.floats ? "floats of images" : "vector components",
+            input.vectors.size(), floats ? count * static_cast<std::size_t>(in.size()) : 0);
+  CheckSize("frames", input.frames.size(), floats ? 0 : count * channels);
   if (std::ranges::find(input.frames, nullptr) != input.frames.end()) {
     throw BadInput("network: a frame is a null pointer");
   }

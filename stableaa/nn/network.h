@@ -30,7 +30,8 @@ struct NetworkInput {
   // count × channels pointers, each to height × width bytes, row by row: a stack of frames need not
   // be copied together.
   std::span<const std::uint8_t* const> frames = {};
-  std::span<const float> vectors = {};  // count × size
+  // count × size. Images of floats: channel by channel, row by row.
+  std::span<const float> vectors = {};
 };
 
 struct NetworkOptions {

@@ -101,7 +101,7 @@ std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, NetworkPass pass,
   const Plan plan = MakePlan(spec);
   options.training = NeedsTraining(pass);
   const auto input = static_cast<std::uint64_t>(spec.input.shape.size()) *
-                     (spec.input.is_vector() ? sizeof(float) : 1);
+                     (spec.input.takes_floats() ? sizeof(float) : 1);
   // Three sets of parameters, the optimiser's two averages, states and next states.
   return NetworkBytes(plan, options) + sizeof(float) * (5 * plan.parameters + kSgemm) +
          2 * input * static_cast<std::uint64_t>(options.batch);

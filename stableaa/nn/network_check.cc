@@ -192,6 +192,12 @@ std::vector<NetworkCase> OddCases() {
   AddBoth(cases, "one number", "vector(1) linear(1)", "vector(1) linear(1) tanh linear(1)", 1, 1);
   AddBoth(cases, "no hidden layer", "frames(4, 8, 8, 1) flatten linear(16)",
           "frames(4, 8, 8, 255) flatten linear(18)", 40, 40);
+  AddBoth(cases, "images of floats",
+          "images(3, 9, 11, 1) conv(5, 3, 2) relu conv(4, 2, 1) relu flatten linear(4)",
+          "images(3, 9, 11, 7) conv(5, 3, 2) tanh conv(4, 2, 1) elu flatten linear(3)", 18, 17);
+  AddBoth(cases, "images of floats without convolutions",
+          "images(4, 6, 5, 1) flatten linear(8) relu linear(2)",
+          "images(4, 6, 5, 0.5) flatten linear(9) tanh linear(3)", 16, 16);
   for (NetworkCase& c : cases) c = WithGradients(std::move(c));
   return cases;
 }

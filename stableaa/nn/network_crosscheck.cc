@@ -19,7 +19,7 @@ namespace stableaa {
 namespace {
 
 nlohmann::json InputAsJson(const InputSpec& input, const NetworkInput& view) {
-  if (input.is_vector()) return view.vectors;
+  if (input.takes_floats()) return view.vectors;
   nlohmann::json bytes = nlohmann::json::array();
   const int pixels = input.shape.height * input.shape.width;
   for (const std::uint8_t* frame : view.frames) {
@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   }
   const std::map<std::string, std::string> others = {
       {"elu", "frames(3, 11, 9, 255) conv(5, 3, 2) elu conv(17, 2, 1) tanh flatten linear(4)"},
+      {"images", "images(3, 11, 9, 8) conv(5, 3, 2) elu conv(17, 2, 1) tanh flatten linear(4)"},
       {"wide-stride", "frames(2, 13, 13, 1) conv(7, 2, 5) elu flatten linear(19) tanh linear(3)"},
       {"tanh", "vector(7) linear(33) tanh dueling{linear(1) | linear(9) elu linear(5)}"}};
   for (const auto& [name, spec] : others) {

@@ -63,7 +63,7 @@ class SpecReader:
     def read_input(self):
         kind = self.take()
         values = self.arguments()
-        if kind == "frames":
+        if kind in ("frames", "images"):
             return tuple(int(v) for v in values[:3]), values[3]
         if kind == "vector":
             return (int(values[0]),), None

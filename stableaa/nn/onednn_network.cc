@@ -598,7 +598,12 @@ class OnednnNetwork : public Network {
       return;
     }
     ParallelFor(context_.threads, input.count, [&](Index n) {
-      Interleave(input.frames.data() + n * shape.channels, values + n * shape.size());
+      float* const sample = values + n * shape.size();
+      if (plan().spec.input.floats) {
+        InterleaveFloats(input.vectors.data() + n * shape.size(), sample);
+      } else {
+        Interleave(input.frames.data() + n * shape.channels, sample);
+      }
       return dnnl_success;
     });
     // Zeros instead of what an earlier, larger batch left: convolutions run over the whole batch.
@@ -613,6 +618,16 @@ class OnednnNetwork : public Network {
       const std::uint8_t* const frame = frames[c];
       float* to = sample + c;
       for (int i = 0; i < pixels; ++i, to += shape.channels) *to = levels_[frame[i]];
+    }
+  }
+
+  void InterleaveFloats(const float* image, float* sample) const {
+    const Shape& shape = plan().values[0];
+    const int pixels = shape.height * shape.width;
+    const auto divisor = static_cast<float>(plan().spec.input.divisor);
+    for (int c = 0; c < shape.channels; ++c) {
+      float* to = sample + c;
+      for (int i = 0; i < pixels; ++i, to += shape.channels) *to = *image++ / divisor;
     }
   }
 

@@ -20,7 +20,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);  // as raw_data is
 
 constexpr int kIrVersion = 8;
-constexpr int kFloats = 1, kBytes = 2;  // types of elements
+constexpr int kFloats = 1, kBytes = 2, kIntegers = 7;  // types of elements
 constexpr const char* kBatch = "batch";
 constexpr const char* kObservation = "observation";
 constexpr const char* kValues = "q_values";
@@ -30,17 +30,24 @@ std::string ShapeText(const OnnxObservation& observation) {
                      fmt::join(observation.shape, "x"));
 }
 
+// Whether the channels, or those of each frame of a stack, are the last axis.
+bool ChannelsLast(const OnnxObservation& observation) {
+  const std::size_t axes = observation.shape.size();
+  return axes > 2 && observation.channel_axis + 1 == static_cast<int>(axes);
+}
+
 void RequireFit(const InputSpec& input, const OnnxObservation& observation) {
   const std::vector<int>& shape = observation.shape;
   const Shape& wanted = input.shape;
+  const std::int64_t size =
+      std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
   bool fits = false;
   if (input.is_vector()) {
-    fits = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()) ==
-           wanted.channels;
-  } else if (shape.size() == 3 && observation.channel_axis == 0) {
-    fits = shape == std::vector<int>{wanted.channels, wanted.height, wanted.width};
-  } else if (shape.size() == 3 && observation.channel_axis == 2) {
-    fits = shape == std::vector<int>{wanted.height, wanted.width, wanted.channels};
+    fits = size == wanted.channels;
+  } else if (shape.size() >= 2 && shape.size() <= 4 && observation.channel_axis >= 0) {
+    const std::size_t columns = shape.size() - (ChannelsLast(observation) ? 2 : 1);
+    fits = shape[columns - 1] == wanted.height && shape[columns] == wanted.width &&
+           size == wanted.size();
   }
   if (fits) return;
   throw BadInput(fmt::format("a network for {} cannot take {}",
@@ -129,15 +136,29 @@ class GraphMaker {
       AddInitializer("observation.divisor", {}, {static_cast<float>(observation.divisor)});
       name = AddNode("Div", {name, "observation.divisor"}, "observation.scaled").name();
     }
-    const bool is_vector = plan_.spec.input.is_vector();
-    if (!is_vector && observation.channel_axis == 2) {
-      onnx::Node& transpose = AddNode("Transpose", {name}, "observation.planes");
-      SetInts(transpose, "perm", {0, 3, 1, 2});
-      name = transpose.name();
-    } else if (is_vector && observation.shape.size() != 1) {
-      name = AddFlatten(name, "observation.flat");
+    const std::size_t axes = observation.shape.size();
+    if (plan_.spec.input.is_vector()) {
+      return axes == 1 ? name : AddFlatten(name, "observation.flat");
     }
-    return name;
+    if (ChannelsLast(observation)) {
+      onnx::Node& transpose = AddNode("Transpose", {name}, "observation.planes");
+      SetInts(transpose, "perm",
+              axes == 3 ? std::vector<int>{0, 3, 1, 2} : std::vector<int>{0, 1, 4, 2, 3});
+      name = transpose.name();
+    }
+    return axes == 3 ? name : AddReshape(name);
+  }
+
+  // To the batch, channels, rows and columns.
+  std::string AddReshape(const std::string& input) {
+    const Shape& shape = plan_.spec.input.shape;
+    const std::vector<std::int64_t> sides = {0, shape.channels, shape.height, shape.width};
+    onnx::Tensor& tensor = *graph_.add_initializer();
+    tensor.add_dims(static_cast<std::int64_t>(sides.size()));
+    tensor.set_data_type(kIntegers);
+    tensor.set_name("observation.shape");
+    tensor.set_raw_data(sides.data(), sides.size() * sizeof(std::int64_t));
+    return AddNode("Reshape", {input, "observation.shape"}, "observation.image").name();
   }
 
   std::string AddFlatten(const std::string& input, const std::string& name) {

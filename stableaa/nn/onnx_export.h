@@ -10,6 +10,7 @@
 //
 //   Cast, Div                    bytes to floats, divided by the divisor
 //   Transpose                    channels first, where they come last
+//   Reshape                      images without channels, and stacks of images with them
 //   Flatten                      before a linear layer, channel by channel as in PyTorch
 //   Conv, Gemm                   with the initialisers that ParameterTensors names
 //   Relu, Elu, Tanh              activations
@@ -32,7 +33,8 @@ inline constexpr int kOnnxOperators = 17;  // the version of ONNX's set of opera
 struct OnnxObservation {
   bool is_bytes = false;        // otherwise floats
   std::vector<int> shape = {};  // without the batch
-  // For networks that take frames: which of the three axes counts channels, 0 or 2.
+  // For networks that take images. Two axes are rows and columns; of three, this one, the first or
+  // the last, counts channels; four are frames, each with its channels first (1) or last (3).
   int channel_axis = 0;
   double divisor = 1;  // what each element is divided by
 };

@@ -87,6 +87,44 @@ void WriteMemoryCase(const std::filesystem::path& folder) {
       << nlohmann::json{{"shape", shape}, {"observations", bytes}, {"q", outputs}};
 }
 
+// Floats of two axes, and a stack of two frames with three channels each, which come last.
+void WriteImageCases(const std::filesystem::path& folder) {
+  for (const bool stack : {false, true}) {
+    const std::string name = stack ? "stack" : "depth";
+    const NetworkSpec spec =
+        ParseSpec(stack ? "frames(6, 10, 8, 255) conv(5, 3, 2) relu flatten linear(4)"
+                        : "images(1, 12, 9, 20) conv(5, 4, 1) relu flatten linear(4)");
+    const auto plan = std::make_shared<const Plan>(MakePlan(spec));
+    RandomStream random(1, name);
+    Parameters parameters(plan);
+    parameters.Initialise(random);
+    const RandomInput input(spec.input, kCount, random);
+    std::vector<float> outputs(static_cast<std::size_t>(kCount * plan->outputs()));
+    CompileNetwork(plan, {.batch = kCount})->Forward(parameters, input.view(), outputs);
+
+    OnnxObservation observation{.is_bytes = stack, .divisor = spec.input.divisor};
+    nlohmann::json values;
+    if (stack) {
+      observation.shape = {2, 10, 8, 3};
+      observation.channel_axis = 3;
+      for (std::size_t frame = 0; frame < 2 * kCount; ++frame) {
+        for (std::size_t k = 0; k < 10 * 8; ++k) {
+          for (std::size_t c = 0; c < 3; ++c) {
+            values.push_back(input.view().frames[3 * frame + c][k]);
+          }
+        }
+      }
+    } else {
+      observation.shape = {12, 9};
+      observation.channel_axis = 2;
+      values = input.view().vectors;
+    }
+    WriteOnnx(folder / (name + ".onnx"), parameters, observation, {{"case", name}});
+    std::ofstream(folder / (name + ".json"))
+        << nlohmann::json{{"shape", observation.shape}, {"observations", values}, {"q", outputs}};
+  }
+}
+
 }  // namespace
 }  // namespace stableaa
 
@@ -109,4 +147,5 @@ int main(int argc, char** argv) {
   stableaa::WriteCase(argv[1], "flat-frames",
                       stableaa::ParseSpec("frames(2, 5, 4, 3) flatten linear(3)"), true);
   stableaa::WriteMemoryCase(argv[1]);
+  stableaa::WriteImageCases(argv[1]);
 }

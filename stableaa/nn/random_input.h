@@ -22,7 +22,7 @@ class RandomInput {
       : count_(count) {
     const auto samples = static_cast<std::size_t>(count);
     const auto size = static_cast<std::size_t>(input.shape.size());
-    if (input.is_vector()) {
+    if (input.takes_floats()) {
       vectors_.resize(samples * size);
       random.FillUniform(vectors_, -1, 1);
       if (numbers == InputNumbers::kSmallWhole) {

@@ -196,10 +196,11 @@ template <typename T>
 void ReferenceNetwork<T>::ReadInput(const NetworkInput& input) {
   count_ = Size(input.count);
   Values& values = values_[0];
-  values.assign(input.vectors.begin(), input.vectors.end());
   const Shape& shape = plan_->values[0];
   const std::size_t pixels = Size(shape.height) * Size(shape.width);
   const auto divisor = static_cast<T>(plan_->spec.input.divisor);
+  values.clear();
+  for (const float x : input.vectors) values.push_back(static_cast<T>(x) / divisor);
   for (const std::uint8_t* const frame : input.frames) {
     for (std::size_t i = 0; i < pixels; ++i) values.push_back(static_cast<T>(frame[i]) / divisor);
   }

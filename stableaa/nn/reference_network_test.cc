@@ -30,7 +30,7 @@ class Input {
   Input(const Plan& plan, int count, RandomStream& random) : count_(count) {
     const Shape& shape = plan.values[0];
     const auto numbers = static_cast<std::size_t>(count) * static_cast<std::size_t>(shape.size());
-    if (shape.is_vector) {
+    if (plan.spec.input.takes_floats()) {
       vectors_.resize(numbers);
       random.FillUniform(vectors_, -1, 1);
       return;
@@ -540,6 +540,12 @@ TEST(NetworkForward, RefusesSpansThatDoNotFitTheCount) {
             "network: expected 6 frames, found 5");
   EXPECT_EQ(refused(frames, {.count = 3, .frames = six, .vectors = twelve}),
             "network: expected 0 vector components, found 12");
+  Fixture images("images(1, 2, 2, 3) flatten linear(2)");
+  EXPECT_EQ(refused(images, {.count = 3, .vectors = twelve.first(11)}),
+            "network: expected 12 floats of images, found 11");
+  EXPECT_EQ(refused(images, {.count = 3, .frames = six, .vectors = twelve}),
+            "network: expected 0 frames, found 6");
+  EXPECT_EQ(refused(images, vector_input), "no error");
   EXPECT_EQ(refused(vectors, vector_input), "no error");
   EXPECT_EQ(refused(frames, frame_input), "no error");
 

@@ -39,14 +39,16 @@ class SpecParser {
 
   NetworkSpec Parse() {
     NetworkSpec spec;
-    const std::string_view input = Word("frames(...) or vector(...)");
-    if (input == "frames") {
+    constexpr std::string_view kInputs = "frames(...), images(...) or vector(...)";
+    const std::string_view input = Word(kInputs);
+    if (input == "frames" || input == "images") {
       spec.input.shape = {.channels = Whole('('), .height = Whole(','), .width = Whole(',')};
       spec.input.divisor = Number(',');
+      spec.input.floats = input == "images";
     } else if (input == "vector") {
       spec.input = VectorInput(Whole('('));
     } else {
-      throw Wrong("expected frames(...) or vector(...)");
+      throw Wrong(fmt::format("expected {}", kInputs));
     }
     Expect(')');
     spec.layers = Layers(0);
@@ -184,6 +186,12 @@ InputSpec FrameInput(int channels, int height, int width, double divisor) {
   return {.shape = {.channels = channels, .height = height, .width = width}, .divisor = divisor};
 }
 
+InputSpec ImageInput(int channels, int height, int width, double divisor) {
+  InputSpec input = FrameInput(channels, height, width, divisor);
+  input.floats = true;
+  return input;
+}
+
 InputSpec VectorInput(int size) { return {.shape = {.channels = size, .is_vector = true}}; }
 
 void NetworkSpec::Validate() const { MakePlan(*this); }
@@ -207,13 +215,15 @@ std::string ToText(const Layer& layer) {
   }
 }
 
+std::string ToText(const InputSpec& input) {
+  const Shape& in = input.shape;
+  if (input.is_vector()) return fmt::format("vector({})", in.channels);
+  return fmt::format("{}({}, {}, {}, {})", input.floats ? "images" : "frames", in.channels,
+                     in.height, in.width, input.divisor);
+}
+
 std::string ToText(const NetworkSpec& spec) {
-  const Shape& in = spec.input.shape;
-  const std::string input = spec.input.is_vector()
-                                ? fmt::format("vector({})", in.channels)
-                                : fmt::format("frames({}, {}, {}, {})", in.channels, in.height,
-                                              in.width, spec.input.divisor);
-  return input + " " + ToText(spec.layers);
+  return fmt::format("{} {}", ToText(spec.input), ToText(spec.layers));
 }
 
 NetworkSpec ParseSpec(std::string_view text) {
@@ -235,6 +245,37 @@ NetworkSpec MinatarSpec(const MinatarOptions& options) {
   spec.layers = WithHead({Convolution(16, 3, 1), Relu(), Flatten()}, {Linear(128), Relu()},
                          options.actions, options.dueling);
   return spec;
+}
+
+NetworkSpec ImageSpec(const ImageOptions& options) {
+  constexpr int kSmall = 16;        // sides that one convolution is enough for
+  constexpr int kWide = 64;         // sides that bear a stride of 4
+  constexpr int kWideShorter = 36;  // the least that Nature's layers fit
+  constexpr int kLongest = 13;      // before the last convolution
+  int shorter = std::min(options.input.shape.height, options.input.shape.width);
+  int longer = std::max(options.input.shape.height, options.input.shape.width);
+  std::vector<Layer> body;
+  const auto add = [&](int filters, int kernel, int stride) {
+    if (kernel > shorter) return false;
+    body.push_back(Convolution(filters, kernel, stride));
+    body.push_back(Relu());
+    shorter = (shorter - kernel) / stride + 1;
+    longer = (longer - kernel) / stride + 1;
+    return true;
+  };
+  const bool is_small = longer <= kSmall;
+  if (is_small) {
+    add(16, 3, 1);
+  } else {
+    if (longer >= kWide && shorter >= kWideShorter) add(32, 8, 4);
+    while (longer > kLongest && add(body.empty() ? 32 : 64, 4, 2)) {
+    }
+    if (!body.empty()) add(64, 3, 1);
+  }
+  body.push_back(Flatten());
+  return {.input = options.input,
+          .layers = WithHead(std::move(body), {Linear(is_small ? 128 : 512), Relu()},
+                             options.actions, options.dueling)};
 }
 
 NetworkSpec MlpSpec(const MlpOptions& options) {

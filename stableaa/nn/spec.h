@@ -6,6 +6,7 @@
 // The text form is stored as metadata in safetensors files; ToText writes it, ParseSpec reads it:
 //
 //   frames(C, H, W, D)        input: C frames of H×W bytes, each divided by D (255 for grey levels)
+//   images(C, H, W, D)        the same with floats instead of bytes
 //   vector(N)                 input: N floats
 //   conv(F, K, S)             F filters of K×K, stride S, no padding
 //   linear(N)                 N outputs; frames have to be flattened first
@@ -64,13 +65,16 @@ struct Shape {
 
 struct InputSpec {
   Shape shape;
-  double divisor = 1;  // for frames: a byte b becomes b / divisor
+  double divisor = 1;   // for frames: a byte or float b becomes b / divisor
+  bool floats = false;  // for frames: of floats instead of bytes
 
   bool is_vector() const { return shape.is_vector; }
+  bool takes_floats() const { return shape.is_vector || floats; }
   bool operator==(const InputSpec&) const = default;
 };
 
 InputSpec FrameInput(int channels, int height, int width, double divisor);
+InputSpec ImageInput(int channels, int height, int width, double divisor);  // of floats
 InputSpec VectorInput(int size);
 
 struct NetworkSpec {
@@ -88,6 +92,7 @@ struct NetworkSpec {
 };
 
 std::string ToText(const NetworkSpec& spec);
+std::string ToText(const InputSpec& input);
 
 // The longest text worth parsing, in bytes, for readers of files; a valid spec is far shorter.
 inline constexpr std::size_t kMaxSpecText = std::size_t{1} << 16;
@@ -115,6 +120,22 @@ struct MinatarOptions {
   bool dueling = false;
 };
 NetworkSpec MinatarSpec(const MinatarOptions& options);
+
+// A network for images of any size, which is Nature's for 84×84 and MinAtar's for 10×10:
+//
+//   both sides up to 16      conv(16, 3, 1), then 128 units
+//   larger                   conv(32, 8, 4) if the longer side is at least 64 and the shorter at
+//                            least 36; conv(64, 4, 2), the first of all layers with 32 filters,
+//                            while the longer side is above 13; conv(64, 3, 1); then 512 units
+//
+// each convolution followed by relu and left out where its kernel does not fit. A larger image that
+// is narrower than 4 pixels has none. The last map of a square image has sides of 4 to 11.
+struct ImageOptions {
+  InputSpec input = FrameInput(3, 96, 96, 255);
+  int actions = 2;
+  bool dueling = false;
+};
+NetworkSpec ImageSpec(const ImageOptions& options);
 
 // A multi-layer perceptron. With `dueling`, each stream has its own last hidden layer.
 struct MlpOptions {

@@ -65,6 +65,24 @@ TEST(SpecText, DivisorsComeBackExactly) {
   }
 }
 
+TEST(SpecText, ImagesOfFloatsDifferFromFramesOfBytes) {
+  const std::string text = "images(2, 5, 4, 0.5) conv(3, 2, 1) relu flatten linear(2)";
+  const NetworkSpec spec = ParseSpec(text);
+  EXPECT_EQ(ToText(spec), text);
+  EXPECT_EQ(spec.input, ImageInput(2, 5, 4, 0.5));
+  EXPECT_NE(spec.input, FrameInput(2, 5, 4, 0.5));
+  EXPECT_THROW(ParseSpec("images(2, 5, 4) flatten linear(2)"), Error);
+  EXPECT_THROW(ParseSpec("images(2, 5, 4, 0) flatten linear(2)"), Error);
+}
+
+TEST(ImageSpec, IsNaturesAndMinatarsForTheirSizes) {
+  for (const bool dueling : {false, true}) {
+    EXPECT_EQ(ImageSpec({FrameInput(4, 84, 84, 255), 18, dueling}),
+              NatureSpec({.actions = 18, .dueling = dueling}));
+    EXPECT_EQ(ImageSpec({FrameInput(4, 10, 10, 1), 6, dueling}), MinatarSpec({.dueling = dueling}));
+  }
+}
+
 TEST(SpecText, IsWhatTheHeaderShows) {
   EXPECT_EQ(ToText(NatureSpec({.actions = 6, .dueling = true})),
             "frames(4, 84, 84, 255) conv(32, 8, 4) relu conv(64, 4, 2) relu conv(64, 3, 1) relu "
@@ -82,9 +100,9 @@ TEST(SpecText, BlanksBetweenWordsDoNotMatter) {
 
 TEST(SpecText, ErrorsSayWhereAndWhatWasExpected) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "character 1 (the end): expected frames(...) or vector(...)"},
+      {"", "character 1 (the end): expected frames(...), images(...) or vector(...)"},
       {"image(3) linear(1)",
-       "character 1 ('image(3) linear('): expected frames(...) or vector(...)"},
+       "character 1 ('image(3) linear('): expected frames(...), images(...) or vector(...)"},
       {"vector 4", "character 8 ('4'): expected '('"},
       {"vector(4, 5)", "character 9 (', 5)'): expected ')'"},
       {"vector(four)", "character 8 ('four)'): expected a number"},

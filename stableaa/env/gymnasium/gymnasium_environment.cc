@@ -17,6 +17,7 @@
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
+#include "stableaa/env/gymnasium/wrapper_call.h"
 
 namespace stableaa {
 namespace {
@@ -98,8 +99,12 @@ Space ParseSpace(const Json& json) {
 }
 
 std::string ProtocolText(const GymnasiumOptions& options) {
-  const std::string with =
+  std::string with =
       options.kwargs == "{}" ? "" : fmt::format(", with {}", Shorten(options.kwargs, kShownKwargs));
+  if (!options.wrappers.empty()) {
+    with += fmt::format(
+        ", in {}", Shorten(fmt::format("{}", fmt::join(options.wrappers, ", ")), kShownKwargs));
+  }
   if (options.family != "atari") return fmt::format("as Gymnasium's{}", with);
   const AtariProtocol& protocol = options.protocol;
   std::string start = "no no-ops, no fire";
@@ -120,6 +125,7 @@ EnvironmentSpec ParseSpec(const GymnasiumOptions& options, const Json& json) try
   spec.observation = ParseSpace(json.at("observation"));
   spec.action = ParseSpace(json.at("action"));
   spec.channel_axis = json.at("channel_axis");
+  spec.is_stack = json.at("is_stack");
   if (!json.at("action_names").is_null()) spec.action_names = json.at("action_names");
   spec.max_episode_steps = json.at("max_episode_steps");
   if (const std::int64_t cut = options.max_episode_steps; cut > 0) {
@@ -136,12 +142,17 @@ EnvironmentSpec ParseSpec(const GymnasiumOptions& options, const Json& json) try
 }
 
 Json WhatToMake(const GymnasiumOptions& options, int count) {
+  Json wrappers = Json::array();
+  for (const WrapperCall& call : ParseWrappers(options.wrappers)) {
+    wrappers.push_back({{"name", call.name}, {"arguments", call.arguments}});
+  }
   const AtariProtocol& protocol = options.protocol;
   return {{"family", options.family},
           {"name", options.name},
           {"count", count},
           {"render", options.render},
           {"kwargs", Json::parse(options.kwargs)},
+          {"wrappers", std::move(wrappers)},
           {"protocol",
            {{"sticky", protocol.sticky},
             {"lives_end", protocol.lives_end},

@@ -50,6 +50,8 @@ struct GymnasiumOptions {
   std::string name;    // "pong", "LunarLander-v3"
   AtariProtocol protocol = {};
   std::string kwargs = "{}";  // for the constructor: a JSON object
+  // Put around each environment of Gymnasium's, the first one innermost.
+  std::vector<std::string> wrappers = {};
   int num_envs = 1;
   int workers = 1;  // processes; never more than environments
   std::string python = "python3";
@@ -61,8 +63,8 @@ struct GymnasiumOptions {
 class GymnasiumEnvironment : public Environment {
  public:
   // Starts the workers and waits until all are ready. Throws BadInput if there is no such
-  // environment, its spaces are not supported, the constructor refuses its arguments, or it cannot
-  // draw pictures; WorkFailed if Python or a package is missing (and how to get it), or a worker
+  // environment, its spaces are not supported, the constructor refuses its arguments, a wrapper
+  // does not exist or raises, or it cannot draw pictures; WorkFailed if Python or a package is missing (and how to get it), or a worker
   // failed.
   static std::unique_ptr<GymnasiumEnvironment> Make(const GymnasiumOptions& options);
   // Closes the environments of idle workers and ends all workers. Problems are only logged as

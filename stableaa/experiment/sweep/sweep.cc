@@ -52,7 +52,7 @@ bool SuiteNamesItsCode(const fs::path& directory, const RunOptions& suite) {
   if (!ForeignCodeOf(suite).any()) return false;
   const RunOptions run = ReadRunOptions(directory / "config.toml");
   return NormalizedId(run.train.env) == NormalizedId(suite.train.env) &&
-         run.env.python == suite.env.python;
+         run.env.python == suite.env.python && run.env.wrappers == suite.env.wrappers;
 }
 
 // For noticing that a file has changed.

@@ -11,6 +11,7 @@ NativeInput::NativeInput(const Plan& plan, NativeValues& values)
     : kernels_(BestKernels()),
       values_(values),
       shape_(plan.values[0]),
+      floats_(plan.spec.input.floats),
       divisor_(static_cast<float>(plan.spec.input.divisor)),
       is_taken_whole_(shape_.is_vector || std::ranges::any_of(plan.steps, [](const PlanStep& step) {
                         return step.input == 0 && step.operation == Operation::kLinear;
@@ -29,6 +30,13 @@ void NativeInput::Take(const NetworkInput& input, const NativeWorker& worker) co
 
 void NativeInput::LoadSample(const NetworkInput& input, int sample, float* to) const {
   const std::ptrdiff_t pixels = std::ptrdiff_t{shape_.height} * shape_.width;
+  if (floats_) {
+    const float* from = input.vectors.data() + std::ptrdiff_t{sample} * shape_.size();
+    for (int c = 0; c < shape_.channels; ++c) {
+      for (std::ptrdiff_t i = 0; i < pixels; ++i) to[i * shape_.channels + c] = *from++ / divisor_;
+    }
+    return;
+  }
   const std::uint8_t* const* frames =
       input.frames.data() + std::ptrdiff_t{sample} * shape_.channels;
   if (shape_.channels == 4) return kernels_.interleave_four(frames, pixels, divisor_, to);

@@ -21,13 +21,14 @@ class NativeInput {
   // Takes this thread's share of all samples.
   void Take(const NetworkInput& input, const NativeWorker& worker) const;
 
-  // Loads the frames of one sample, interleaved and divided.
+  // Loads the frames of one sample, bytes or floats, interleaved and divided.
   void LoadSample(const NetworkInput& input, int sample, float* to) const;
 
  private:
   const Kernels& kernels_;
   NativeValues& values_;
   Shape shape_;
+  bool floats_;
   float divisor_;
   bool is_taken_whole_;
 };

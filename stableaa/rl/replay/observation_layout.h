@@ -1,13 +1,20 @@
 // How an environment's observations become what the replay stores and what networks take.
 //
 // An observation is `stack` frames of `frame_bytes` each, oldest first. A frame is one plane or
-// several (bytes, rows first), or a vector of floats:
+// several (bytes or floats, rows first), or a vector of floats:
 //
-//   Atari       4 x 84 x 84 bytes    4 frames of 1 plane; consecutive observations share frames
+//   Atari       4 x 84 x 84 bytes    4 frames of 1 plane; consecutive observations share frames,
+//                                    as those of Gymnasium's FrameStackObservation do
 //   MinAtar     10 x 10 x C bytes    1 frame of C planes of 10 x 10
 //   CartPole    4 floats             1 frame of 4 floats
+//   a camera    H x W x 3 floats     1 frame of 3 planes of H x W floats
 //
-// Bytes without channels (a console's memory) become floats, divided by their upper bound.
+// Images in a stack of S x H x W x C have S·C planes. Bytes that are no image (a console's memory)
+// become floats, divided by their upper bound.
+//
+// Networks see bytes of images divided by their upper bound. Floats of images are divided by the
+// largest of their bounds if that is more than 1 and at most 65535 (as 16-bit depth has); those in
+// [0, 1] or [-1, 1] and those without such bounds are taken as they are.
 #ifndef STABLEAA_RL_REPLAY_OBSERVATION_LAYOUT_H_
 #define STABLEAA_RL_REPLAY_OBSERVATION_LAYOUT_H_
 
@@ -36,7 +43,8 @@ class ObservationLayout {
   explicit ObservationLayout(const EnvironmentSpec& spec);
 
   const FrameShape& frames() const { return frames_; }
-  // The networks' input: planes of bytes divided by 255 (Atari) or 1 (MinAtar), or a vector.
+  // The networks' input: planes of bytes divided by 255 (Atari) or 1 (MinAtar), planes of floats,
+  // or a vector.
   const InputSpec& input() const { return input_; }
 
   // What each element of an observation is divided by on its way into the network.
@@ -46,11 +54,14 @@ class ObservationLayout {
   void Encode(const Observations& observations, std::size_t i, std::span<std::uint8_t> out) const;
 
  private:
+  template <typename T>
+  void EncodePlanes(const T* elements, std::span<std::uint8_t> out) const;
+
   FrameShape frames_;
   InputSpec input_;
-  std::size_t elements_ = 0;    // per observation
-  bool channels_last_ = false;  // planes must be separated
-  float divisor_ = 1;           // for bytes that become floats; 0: they stay bytes
+  std::size_t elements_ = 0;   // per observation
+  std::size_t last_axis_ = 1;  // channels that alternate from element to element
+  float divisor_ = 1;          // for bytes that become floats; 0: they stay bytes
 };
 
 // Gathers network inputs state by state, each given by pointers to its `stack` frames.
@@ -68,6 +79,8 @@ class StateGatherer {
   NetworkInput Input(int begin, int count) const;
 
  private:
+  void AddPlanes(const std::uint8_t* first, std::size_t bytes);
+
   InputSpec input_;
   FrameShape shape_;
   int count_ = 0;

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stableaa/core/random.h"
@@ -130,6 +132,96 @@ TEST(ObservationLayout, DividesBytesWithoutChannelsByTheirUpperBound) {
   }
 }
 
+TEST(ObservationLayout, TakesImagesOfTwoAxesAsOnePlane) {
+  const ObservationLayout layout(Bytes("gymnasium/Grey-v0", {12, 9}, 2, 51));
+  EXPECT_EQ(layout.input(), FrameInput(1, 12, 9, 51));
+  EXPECT_EQ(layout.frames(), (FrameShape{1, 12 * 9}));
+  RandomStream random(2, "observations");
+  const auto bytes = RandomBytes(random, 12 * 9);
+  EXPECT_EQ(Encoded(layout, {.bytes = bytes}, 0), bytes);
+}
+
+TEST(ObservationLayout, TakesStackedImagesApart) {
+  RandomStream random(2, "observations");
+  const auto bytes = RandomBytes(random, 2 * 5 * 6 * 7 * 3);
+  const ObservationLayout last(Bytes("gymnasium/Stack-v0", {5, 6, 7, 3}, 3));
+  EXPECT_EQ(last.input(), FrameInput(15, 6, 7, 255));
+  EXPECT_EQ(last.frames(), (FrameShape{1, 5 * 6 * 7 * 3}));
+  const auto encoded = Encoded(last, {.bytes = bytes}, 1);
+  for (std::size_t s = 0; s < 5; ++s) {
+    for (std::size_t k = 0; k < 42; ++k) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        EXPECT_EQ(encoded[(s * 3 + c) * 42 + k], bytes[630 + (s * 42 + k) * 3 + c]);
+      }
+    }
+  }
+  const ObservationLayout first(Bytes("gymnasium/Stack-v0", {5, 3, 6, 7}, 1));
+  EXPECT_EQ(first.input(), FrameInput(15, 6, 7, 255));
+  EXPECT_EQ(Encoded(first, {.bytes = bytes}, 1),
+            std::vector<std::uint8_t>(bytes.begin() + 630, bytes.end()));
+}
+
+TEST(ObservationLayout, SharesTheFramesOfStacks) {
+  EnvironmentSpec grey = Bytes("gymnasium/Stack-v0", {4, 9, 8}, 0);
+  EXPECT_EQ(ObservationLayout(grey).frames(), (FrameShape{1, 4 * 9 * 8}));
+  grey.is_stack = true;
+  EXPECT_EQ(ObservationLayout(grey).frames(), (FrameShape{4, 9 * 8}));
+  EnvironmentSpec colours = Bytes("gymnasium/Stack-v0", {4, 9, 8, 3}, 3);
+  colours.is_stack = true;
+  EXPECT_EQ(ObservationLayout(colours).frames(), (FrameShape{4, 9 * 8 * 3}));
+  EXPECT_EQ(ObservationLayout(colours).input(), FrameInput(12, 9, 8, 255));
+  // The first axis is not that of the frames.
+  for (const auto& [shape, axis] :
+       std::vector<std::pair<std::vector<int>, int>>{{{9, 8}, 2}, {{9, 8, 3}, 2}, {{9, 128}, -1}}) {
+    EnvironmentSpec odd = Bytes("gymnasium/Stack-v0", shape, axis);
+    odd.is_stack = true;
+    EXPECT_EQ(ObservationLayout(odd).frames().stack, 1);
+  }
+  // Floats are not shared.
+  EnvironmentSpec floats = colours;
+  floats.observation = Space::Floats({4, 9, 8, 3}, {0}, {1});
+  EXPECT_EQ(ObservationLayout(floats).frames(), (FrameShape{1, 4 * 9 * 8 * 3 * sizeof(float)}));
+}
+
+EnvironmentSpec Floats(std::vector<int> shape, int channel_axis, float low, float high) {
+  return {.id = "gymnasium/Image-v0",
+          .observation = Space::Floats(std::move(shape), {low}, {high}),
+          .action = Space::Discrete(3),
+          .channel_axis = channel_axis};
+}
+
+TEST(ObservationLayout, KeepsFloatsOfImagesToTheBitPlaneByPlane) {
+  const ObservationLayout layout(Floats({4, 5, 3}, 2, 0, 1));
+  EXPECT_EQ(layout.input(), ImageInput(3, 4, 5, 1));
+  EXPECT_EQ(layout.frames(), (FrameShape{1, 60 * sizeof(float)}));
+  std::vector<float> floats(2 * 60);
+  RandomStream random(2, "observations");
+  random.FillUniform(floats, 0, 1);
+  const auto encoded = AsFloats(Encoded(layout, {.floats = floats}, 1));
+  for (std::size_t k = 0; k < 20; ++k) {
+    for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(encoded[c * 20 + k], floats[60 + k * 3 + c]);
+  }
+  const ObservationLayout first(Floats({3, 4, 5}, 0, 0, 1));
+  EXPECT_EQ(AsFloats(Encoded(first, {.floats = floats}, 0)),
+            std::vector<float>(floats.begin(), floats.begin() + 60));
+}
+
+TEST(ObservationLayout, DividesFloatsOfImagesByTheirBoundIfThatIsAPictures) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto divisor = [](float low, float high) {
+    return ObservationLayout(Floats({8, 8}, 2, low, high)).input().divisor;
+  };
+  EXPECT_EQ(divisor(0, 1), 1);
+  EXPECT_EQ(divisor(-1, 1), 1);
+  EXPECT_EQ(divisor(0, 0.25F), 1);
+  EXPECT_EQ(divisor(0, 255), 255);
+  EXPECT_EQ(divisor(-8, 2), 8);
+  EXPECT_EQ(divisor(0, 65535), 65535);
+  EXPECT_EQ(divisor(0, 65536), 1);
+  EXPECT_EQ(divisor(-kInfinity, kInfinity), 1);
+  EXPECT_EQ(divisor(0, kInfinity), 1);
+}
+
 TEST(ObservationLayout, EncodesIntoItsOwnSizeOnly) {
   const ObservationLayout layout(Bytes("gymnasium/Memory-v0", {8}, -1));
   const std::vector<std::uint8_t> bytes(8);
@@ -154,7 +246,7 @@ void ExpectGatheredLikeDirect(const EnvironmentSpec& spec, const NetworkSpec& ne
   const auto n = static_cast<std::size_t>(count);
 
   std::vector<float> direct(n * actions);
-  if (layout.input().is_vector()) {
+  if (layout.input().takes_floats()) {
     const std::vector<float> vectors = AsFloats(observations);
     network->Forward(parameters, {.count = count, .vectors = vectors}, direct);
   } else {
@@ -201,6 +293,14 @@ TEST(StateGatherer, OfStackedFramesGivesTheNetworksOwnOutputs) {
                            RandomBytes(random, 4 * 4 * 84 * 84), 4);
 }
 
+TEST(StateGatherer, OfStackedFramesOfPlanesGivesTheNetworksOwnOutputs) {
+  RandomStream random(4, "observations");
+  EnvironmentSpec spec = Bytes("gymnasium/Stack-v0", {4, 9, 8, 3}, 3);
+  spec.is_stack = true;
+  ExpectGatheredLikeDirect(spec, ImageSpec({.input = FrameInput(12, 9, 8, 255), .actions = 3}),
+                           RandomBytes(random, 5 * 4 * 9 * 8 * 3), 5);
+}
+
 TEST(StateGatherer, OfPlanesInOneFrameGivesTheNetworksOwnOutputs) {
   RandomStream random(5, "observations");
   auto bytes = RandomBytes(random, 9 * 600);
@@ -219,6 +319,17 @@ TEST(StateGatherer, OfVectorsGivesTheNetworksOwnOutputs) {
                                 .observation = Space::Floats({5}, {-1}, {1}),
                                 .action = Space::Discrete(3)};
   ExpectGatheredLikeDirect(spec, MlpSpec({.inputs = 5, .hidden = {16}, .actions = 3}), bytes, 7);
+}
+
+TEST(StateGatherer, OfImagesOfFloatsGivesTheNetworksOwnOutputs) {
+  RandomStream random(6, "observations");
+  std::vector<float> images(7 * 2 * 9 * 9);
+  random.FillUniform(images, 0, 255);
+  std::vector<std::uint8_t> bytes(sizeof(float) * images.size());
+  std::memcpy(bytes.data(), images.data(), bytes.size());
+  const EnvironmentSpec spec = Floats({2, 9, 9}, 0, 0, 255);
+  ExpectGatheredLikeDirect(spec, ImageSpec({.input = ImageInput(2, 9, 9, 255), .actions = 3}),
+                           bytes, 7);
 }
 
 }  // namespace stableaa::observation_layout_test

@@ -134,6 +134,7 @@ std::vector<IdleKey> IdleEnvironmentKeys(const std::string& env) {
   Describe(config, options);
   std::vector<IdleKey> idle;
   for (const ConfigKey& key : config.Keys()) {
+    if (key.key == "env.wrappers") continue;  // refused where it is not used
     if (std::ranges::find(used, key.key) == used.end()) {
       idle.push_back({key.key, fmt::format("{} does not use it", id)});
     }

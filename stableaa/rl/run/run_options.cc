@@ -98,6 +98,7 @@ void Describe(Config& config, RunOptions& options) {
 void RunOptions::Validate() const {
   ValidateValues(*this);
   (void)NormalizedId(train.env);
+  RequireWrappable(train.env, env);
 }
 
 std::int64_t RunOptions::last_step() const {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <system_error>
 
 #include "stableaa/base/config/config.h"
@@ -20,6 +22,11 @@ namespace stableaa {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Metadata of weights files.
+constexpr const char* kKwargsNote = "stableaa.env.kwargs";
+constexpr const char* kWrappersNote = "stableaa.env.wrappers";  // one per line
+
 using Weights = SavedAgentSource::Weights;
 
 bool IsDirectory(const fs::path& path) {
@@ -58,6 +65,25 @@ std::string EnvironmentOfFile(const SavedAgentSource& source, const WeightsMetad
       fmt::format("{}: these weights do not tell their environment", source.path.string()));
 }
 
+// For a weights file whose environment is the one of its training: with the same arguments and
+// wrappers.
+EnvironmentOptions EnvironmentOptionsOfFile(const fs::path& path, const WeightsMetadata& metadata) {
+  EnvironmentOptions options;
+  if (const auto kwargs = metadata.find(kKwargsNote); kwargs != metadata.end()) {
+    options.kwargs = kwargs->second;
+  }
+  if (const auto wrappers = metadata.find(kWrappersNote); wrappers != metadata.end()) {
+    std::istringstream lines(wrappers->second);
+    for (std::string line; std::getline(lines, line);) options.wrappers.push_back(line);
+  }
+  try {
+    options.Validate();
+  } catch (const Error& error) {
+    throw BadInput(fmt::format("{}: its metadata: {}", ShownPath(path), error.what()));
+  }
+  return options;
+}
+
 // Code named only by the files, not by the caller.
 ForeignCode CodeOfFiles(const SavedAgentSource& source, const RunOptions& options,
                         const Config& config) {
@@ -65,6 +91,7 @@ ForeignCode CodeOfFiles(const SavedAgentSource& source, const RunOptions& option
   if (source.env) code.module.reset();
   for (const ConfigKey& key : config.Keys()) {
     if (key.key == "env.python" && key.origin != "default") code.python.reset();
+    if (key.key == "env.wrappers" && key.origin != "default") code.wrappers.clear();
   }
   return code;
 }
@@ -97,6 +124,8 @@ RunOptions FindOptions(const SavedAgentSource& source, const Safetensors& file) 
   if (is_run) {
     options = ReadRunOptions(source.path / "config.toml");
     if (source.env) options.train.env = NormalizedId(*source.env);
+  } else if (!source.env) {
+    options.env = EnvironmentOptionsOfFile(source.path, metadata);
   }
   Config config;
   Describe(config, options);
@@ -115,6 +144,10 @@ RunOptions FindOptions(const SavedAgentSource& source, const Safetensors& file) 
 std::string InputText(const InputSpec& input) {
   const Shape& shape = input.shape;
   if (input.is_vector()) return fmt::format("{} numbers", shape.size());
+  if (input.floats) {
+    return fmt::format("{} planes of {}x{} floats divided by {:g}", shape.channels, shape.height,
+                       shape.width, input.divisor);
+  }
   return fmt::format("{} planes of {}x{} in [0, {:g}]", shape.channels, shape.height, shape.width,
                      input.divisor);
 }
@@ -189,10 +222,20 @@ void SavedAgent::TakeWeights(const fs::path& file) {
 }
 
 WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step) {
-  return {{"stableaa.env", options.train.env},
-          {"stableaa.preset", options.train.preset},
-          {"stableaa.seed", std::to_string(options.train.seed)},
-          {"stableaa.step", std::to_string(step)}};
+  WeightsMetadata metadata = {{"stableaa.env", options.train.env},
+                              {"stableaa.preset", options.train.preset},
+                              {"stableaa.seed", std::to_string(options.train.seed)},
+                              {"stableaa.step", std::to_string(step)}};
+  const EnvironmentOptions& env = options.env;
+  const std::vector<std::string> used = EnvironmentKeys(options.train.env);
+  if (env.kwargs != EnvironmentOptions().kwargs &&
+      std::ranges::find(used, "env.kwargs") != used.end()) {
+    metadata[kKwargsNote] = env.kwargs;
+  }
+  if (!env.wrappers.empty()) {
+    metadata[kWrappersNote] = fmt::format("{}", fmt::join(env.wrappers, "\n"));
+  }
+  return metadata;
 }
 
 std::optional<std::int64_t> StepOf(const WeightsMetadata& metadata) {

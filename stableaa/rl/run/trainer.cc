@@ -155,11 +155,11 @@ std::unique_ptr<Trainer> Trainer::Start(const std::filesystem::path& directory,
   const AgentMemory memory = EstimateAgentMemory(checked, environment->spec());
   RequireRoomFor(memory);
   RunDirectory made = RunDirectory::Create(directory);
-  LogMemory(memory);
   std::unique_ptr<Trainer> trainer(new Trainer(std::move(made), checked, std::move(environment)));
   trainer->WriteDescription(first);
   if (first) trainer->agent_->StartFrom(first->parameters());
   trainer->Begin();
+  LogMemory(memory);  // not before an environment whose first episode cannot begin is refused
   trainer->Checkpoint();
   trainer->directory_.Publish();
   trainer->recorder_.Reopen();

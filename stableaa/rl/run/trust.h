@@ -1,16 +1,18 @@
 // Decides which Python code a file may cause to run.
 //
-// The environment gymnasium/module:Id imports a module, possibly from the current folder, and
-// env.python is a program to start. Whoever names them in their own options means to run them. But
+// The environment gymnasium/module:Id imports a module, possibly from the current folder, so does a
+// wrapper of env.wrappers, and env.python is a program to start. Whoever names them in their own options means to run them. But
 // a run's config.toml and the metadata of a weights file may come from somebody else, so the code
 // they name runs only if the caller trusts it. Environments in Gymnasium's own registry
-// (gymnasium/CartPole-v1) and the default interpreter need no trust.
+// (gymnasium/CartPole-v1), its own wrappers except RecordVideo, which writes files, and the default
+// interpreter need no trust.
 #ifndef STABLEAA_RL_RUN_TRUST_H_
 #define STABLEAA_RL_RUN_TRUST_H_
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "stableaa/core/error.h"
 #include "stableaa/rl/run/run_options.h"
@@ -21,8 +23,9 @@ namespace stableaa {
 struct ForeignCode {
   std::optional<std::string> module = {};  // my_envs of gymnasium/my_envs:Maze-v0
   std::optional<std::string> python = {};  // env.python
+  std::vector<std::string> wrappers = {};  // env.wrappers, if one of them is not harmless
 
-  bool any() const { return module || python; }
+  bool any() const { return module || python || !wrappers.empty(); }
 };
 
 ForeignCode ForeignCodeOf(const RunOptions& options);

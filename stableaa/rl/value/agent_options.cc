@@ -29,15 +29,10 @@ BackupKind OperatorOf(AgentBackup backup) {
 
 NetworkSpec OwnNetwork(const std::string& layers, const InputSpec& input, int actions,
                        bool dueling) {
-  const Shape& shape = input.shape;
-  const std::string first = input.is_vector()
-                                ? fmt::format("vector({})", shape.size())
-                                : fmt::format("frames({}, {}, {}, {})", shape.channels,
-                                              shape.height, shape.width, input.divisor);
   const std::string head = dueling ? fmt::format("dueling{{linear(1) | linear({})}}", actions)
                                    : fmt::format("linear({})", actions);
   try {
-    return ParseSpec(fmt::format("{} {} {}", first, layers, head));
+    return ParseSpec(fmt::format("{} {} {}", ToText(input), layers, head));
   } catch (const Error& error) {
     throw BadInput(fmt::format("network.layers: {}", error.what()));
   }
@@ -167,13 +162,7 @@ NetworkSpec AgentNetwork(const AgentOptions& options, const InputSpec& input, in
     return MlpSpec(
         {.inputs = input.shape.size(), .hidden = hidden, .actions = actions, .dueling = dueling});
   }
-  const Shape& shape = input.shape;
-  // Nature's layers need 36×36.
-  const bool is_large = shape.height >= 36 && shape.width >= 36;
-  NetworkSpec spec =
-      is_large ? NatureSpec({.frames = shape.channels, .actions = actions, .dueling = dueling})
-               : MinatarSpec({.channels = shape.channels, .actions = actions, .dueling = dueling});
-  spec.input = input;
+  NetworkSpec spec = ImageSpec({.input = input, .actions = actions, .dueling = dueling});
   spec.Validate();
   return spec;
 }

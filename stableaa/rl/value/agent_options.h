@@ -157,7 +157,8 @@ struct AgentOptions {
 void Describe(Config& config, AgentOptions& options);
 
 // The network for observations of `input`: options.layers and the head. If no layers are given, it
-// is Nature's for 84×84 frames, MinAtar's for small ones, and a multi-layer perceptron for vectors.
+// is one that fits the size of images (ImageSpec: Nature's for 84×84, MinAtar's for 10×10), and a
+// multi-layer perceptron for vectors.
 // Throws BadInput for layers that make no sense or do not fit.
 NetworkSpec AgentNetwork(const AgentOptions& options, const InputSpec& input, int actions);
 

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
+#include "stableaa/nn/network_check.h"
 #include "stableaa/nn/plan.h"
 #include "stableaa/testing/message.h"
 
@@ -157,20 +159,67 @@ TEST(AgentNetwork, IsAPerceptronForVectors) {
             MlpSpec({.inputs = 4, .hidden = {64, 32}, .actions = 2, .dueling = true}));
 }
 
-TEST(AgentNetwork, FitsFramesOfAnySizeThatIsLargeEnough) {
+// The side of the map that the head sees, and whether there is one.
+Shape LastMap(const NetworkSpec& spec) {
+  Shape map = spec.input.shape;
+  for (const PlanStep& step : MakePlan(spec).steps) {
+    if (step.operation == Operation::kConvolution) map = step.out;
+  }
+  return map;
+}
+
+TEST(AgentNetwork, FitsImagesOfAnySize) {
   for (const bool dueling : {false, true}) {
     AgentOptions options;
     options.head = dueling ? HeadKind::kDueling : HeadKind::kPlain;
-    for (const int height : {3, 9, 35, 36, 50, 96, 210}) {
-      for (const int width : {3, 35, 36, 160}) {
-        const InputSpec input = FrameInput(3, height, width, 255);
+    for (int height = 1; height <= 512; height += 1 + height / 9) {
+      for (int width = 1; width <= 512; width += 1 + width / 9) {
+        const InputSpec input =
+            dueling ? ImageInput(3, height, width, 1) : FrameInput(4, height, width, 255);
         const NetworkSpec spec = AgentNetwork(options, input, 5);
         EXPECT_EQ(spec.input, input);
-        EXPECT_EQ(spec.outputs(), 5);
-        EXPECT_NO_THROW(MakePlan(spec)) << height << "x" << width;
+        ASSERT_EQ(MakePlan(spec).outputs(), 5) << height << "x" << width;
+        EXPECT_LE(MakePlan(spec).parameters, 20'000'000U) << height << "x" << width;
+        EXPECT_EQ(ParseSpec(ToText(spec)), spec);
       }
     }
-    EXPECT_THROW(AgentNetwork(options, FrameInput(3, 2, 2, 255), 5), Error);
+  }
+}
+
+TEST(AgentNetwork, EndsInMapsOfAFewPixels) {
+  for (int side = 17; side <= 512; ++side) {
+    const NetworkSpec spec = AgentNetwork({}, FrameInput(3, side, side, 255), 5);
+    EXPECT_GE(LastMap(spec).height, 4) << side;
+    EXPECT_LE(LastMap(spec).height, 11) << side;
+  }
+  const auto layers = [](int height, int width) {
+    return ToText(AgentNetwork({}, FrameInput(3, height, width, 255), 5));
+  };
+  EXPECT_EQ(layers(40, 60),
+            "frames(3, 40, 60, 255) conv(32, 4, 2) relu conv(64, 4, 2) relu conv(64, 3, 1) relu "
+            "flatten linear(512) relu linear(5)");
+  EXPECT_EQ(layers(210, 160),
+            "frames(3, 210, 160, 255) conv(32, 8, 4) relu conv(64, 4, 2) relu conv(64, 4, 2) relu "
+            "conv(64, 3, 1) relu flatten linear(512) relu linear(5)");
+  EXPECT_EQ(layers(2, 100), "frames(3, 2, 100, 255) flatten linear(512) relu linear(5)");
+  EXPECT_EQ(layers(1, 1), "frames(3, 1, 1, 255) flatten linear(128) relu linear(5)");
+}
+
+TEST(AgentNetwork, OfAnySizeGivesTheReferencesOutputs) {
+  const std::vector<std::pair<int, int>> sizes = {{1, 1},   {3, 1},   {2, 2},   {3, 3},
+                                                  {8, 100}, {16, 17}, {30, 30}, {40, 60},
+                                                  {97, 64}, {5, 130}, {84, 84}, {210, 160}};
+  for (const auto& [height, width] : sizes) {
+    for (const InputSpec& input :
+         {FrameInput(3, height, width, 255), ImageInput(2, height, width, 2)}) {
+      const NetworkSpec spec = AgentNetwork({}, input, 4);
+      for (const NetworkDifference& difference :
+           CompareWithReference({.name = ToText(spec), .spec = spec, .batch = 3, .count = 2},
+                                {{.name = "native"}})) {
+        EXPECT_LE(difference.outputs, 1e-5) << ToText(spec);
+        EXPECT_LE(difference.gradients, 2e-2) << ToText(spec);
+      }
+    }
   }
 }
 
