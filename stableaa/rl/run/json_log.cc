@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kStart = "{\"kind\":\"run\",";  // of every log
+constexpr std::string_view kFirstWords = "{\"kind\":\"run\",";  // of every log
 constexpr int kPollMilliseconds = 200;
 
 std::string AsciiText(const Json& value) {
@@ -57,12 +57,12 @@ std::string ReadPart(std::ifstream& file, const fs::path& path, std::uint64_t be
 
 void RequireLog(const fs::path& path, std::uint64_t size) {
   std::ifstream file(path, std::ios::binary);
-  const std::string start = ReadPart(file, path, 0, std::min<std::uint64_t>(size, kStart.size()));
-  if (kStart.starts_with(start)) return;
+  const std::string start = ReadPart(file, path, 0, std::min<std::uint64_t>(size, kFirstWords.size()));
+  if (kFirstWords.starts_with(start)) return;
   throw BadInput(
       fmt::format("{} holds something else than the rows of a run as JSON, which begin "
                   "with {}",
-                  ShownPath(path), kStart));
+                  ShownPath(path), kFirstWords));
 }
 
 // The size without a last line that is not whole, as a crash may leave it.

@@ -125,7 +125,7 @@ RunOptions FindOptions(const SavedAgentSource& source, const Safetensors& file) 
     options = ReadRunOptions(source.path / "config.toml");
     if (source.env) options.train.env = NormalizedId(*source.env);
   } else if (!source.env) {
-    options.env = EnvironmentOptionsOfFile(source.path, metadata);
+    options.env = EnvironmentOptionsOfFile(source.path, file.metadata);
   }
   Config config;
   Describe(config, options);
