@@ -31,7 +31,8 @@ struct ReportFlags {
   std::vector<std::string> directories;
   std::string out = "report";
   std::string title;
-  std::vector<std::string> thresholds, attachments, only, labels;
+  std::vector<std::string> thresholds, attachments, only, labels, colours, order;
+  std::string style, columns;
   bool json = false;
 };
 
@@ -48,7 +49,8 @@ std::pair<std::string, std::string> Split(const std::string& text, const char* f
 ReportOptions Options(const ReportFlags& flags) {
   ReportOptions options{.directories = {flags.directories.begin(), flags.directories.end()},
                         .out = flags.out,
-                        .title = flags.title};
+                        .title = flags.title,
+                        .style = FigureStyleOf(flags.style, flags.columns)};
   for (const std::string& threshold : flags.thresholds) {
     const auto [env, value] = Split(threshold, "--threshold", "ENV=RETURN");
     const auto number = NumberOf(value);
@@ -69,6 +71,11 @@ ReportOptions Options(const ReportFlags& flags) {
     Split(label, "--label", "VARIANT=TEXT");
     options.comparison.labels.push_back(label);
   }
+  for (const std::string& colour : flags.colours) {
+    Split(colour, "--color", "VARIANT=#rrggbb");
+    options.comparison.colours.push_back(colour);
+  }
+  options.comparison.order = flags.order;
   for (const std::string& attachment : flags.attachments) {
     const auto [caption, file] = Split(attachment, "--attach", "CAPTION=FILE");
     options.attachments.push_back({.caption = caption, .file = file});
@@ -235,6 +242,30 @@ void AddReportCommand(CLI::App& program) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   report
+      ->add_option("--color", flags->colours,
+                   "Colour of a variant, by its label, or of all of a preset in figures (default: "
+                   "the palette of Okabe and Ito)")
+      ->type_name("VARIANT=#rrggbb")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  report
+      ->add_option("--order", flags->order,
+                   "Variants, presets and environments that come first in figures and tables "
+                   "(default: by name and value)")
+      ->type_name("A,B,C")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  report
+      ->add_option("--style", flags->style,
+                   "Size of figures: page (default), paper (84 or 174 mm wide, letters of 7.5 pt), "
+                   "talk (slides of 16:9, letters of 18 pt)")
+      ->type_name("page|paper|talk");
+  report
+      ->add_option("--columns", flags->columns,
+                   "Width of all figures of --style paper: one column, 84 mm, or two, 174 mm "
+                   "(default: two for more than two panels)")
+      ->type_name("one|two");
+  report
       ->add_option("--attach", flags->attachments,
                    "Show a picture or text on the page too: svg, png, gif, jpg, webp, txt, csv, "
                    "md, toml, json")
@@ -247,7 +278,9 @@ void AddReportCommand(CLI::App& program) {
       "differ.\n"
       "If a figure cannot be drawn the page goes without it, and the exit code is 1.\n"
       "Example: stableaa report runs/figure1 --out report\n"
-      "         stableaa report runs/figure1 --out report --only preset=raa --label \"raa=RAA\"\n");
+      "         stableaa report runs/figure1 --out report --only preset=raa --label \"raa=RAA\"\n"
+      "         stableaa report runs/figure1 --out figures --style paper --color "
+      "\"raa=#D55E00\" --order raa\n");
   report->callback([flags] { RunReport(*flags); });
 }
 

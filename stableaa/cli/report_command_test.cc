@@ -1,5 +1,6 @@
 // stableaa report on runs of the real program, and its page in a real browser.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -86,16 +87,27 @@ TEST(ReportCommand, RefusesWhatMakesNoSense) {
   for (const char* const label : {"dqn", "=x", "dqn="}) {
     ExpectError(Stableaa({"report", missing, "--label", label}), 2);
   }
+  for (const char* const colour : {"dqn", "=#123456", "dqn="}) {
+    ExpectError(Stableaa({"report", missing, "--color", colour}), 2);
+  }
+  ExpectWords(ExpectError(Stableaa({"report", missing, "--style", "poster"}), 2),
+              {"expected page, paper or talk, found 'poster'"});
+  ExpectWords(ExpectError(Stableaa({"report", missing, "--columns", "two"}), 2),
+              {"only the style paper has them"});
+  ExpectWords(ExpectError(Stableaa({"report", missing, "--style", "paper", "--columns", "3"}), 2),
+              {"expected one or two, found '3'"});
   EXPECT_FALSE(fs::exists(folder / "r"));
 }
 
 // A run as a trainer leaves it.
 void WriteRun(const fs::path& directory, const std::string& preset, std::uint64_t seed,
-              const std::string& metrics) {
+              const std::string& metrics, const std::string& env = "classic/cartpole",
+              const std::vector<std::string>& settings = {}) {
   RunOptions options;
   Config config;
   Describe(config, options);
-  LoadPreset(config, "classic/cartpole", "dqn");
+  LoadPreset(config, env, settings.empty() ? "dqn" : preset);
+  for (const std::string& setting : settings) config.Set(setting);
   options.train.preset = preset;
   options.train.seed = seed;
   options.train.steps = 2000;
@@ -142,7 +154,15 @@ TEST(FullReportCommand, SaysWhichFiltersAndLabelsThereAre) {
               {"no run has a key 'agent.etaa'", "did you mean 'agent.eta'?"});
   ExpectWords(ExpectError(Stableaa(report + Arguments{"--label", "c51=x"}), 2),
               {"a label for 'c51', expected one of 'dqn', 'raa'"});
+  ExpectWords(ExpectError(Stableaa(report + Arguments{"--color", "c51=#123456"}), 2),
+              {"a colour for 'c51', expected one of 'dqn', 'raa'"});
+  ExpectWords(ExpectError(Stableaa(report + Arguments{"--color", "raa=red"}), 2),
+              {"the colour of 'raa': expected #rrggbb, found 'red'"});
+  ExpectWords(ExpectError(Stableaa(report + Arguments{"--order", "raa,c51"}), 2),
+              {"an order of 'c51', expected one of 'classic/cartpole', 'dqn', 'raa'"});
   EXPECT_FALSE(fs::exists(folder / "report"));
+  ExpectWords(Stableaa(report + Arguments{"--order", "raa", "--only", "seed=1"}).out,
+              {"step 2000\n  raa "});
   const Outcome outcome =
       Stableaa(report + Arguments{"--only", "preset=raa", "--label", "raa=Regularised AA"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -226,6 +246,64 @@ TEST(FullReportPage, IsWellInARealBrowser) {
                                    "--attach", "A wide text=" + (folder / "wide.txt").string()});
   ASSERT_EQ(report.exit_code, 0) << report.err;
   const Outcome check = RunCommand({"python3", STABLEAA_PAGE_CHECK, page});
+  if (check.exit_code == 77) GTEST_SKIP() << check.err;
+  EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+}
+
+// All figures of a report in the given style, drawn by the browser: letters large enough, texts
+// apart from each other and from lines, legends outside the axes.
+void ExpectGoodFigures(const fs::path& folder, const std::string& style, const std::string& pt) {
+  const std::string out = folder / style;
+  const Outcome report =
+      Stableaa({"report", folder / "runs", "--out", out, "--style", style, "--title", "t"});
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  Arguments check = {"python3", STABLEAA_FIGURE_CHECK, "--least-points", pt};
+  for (const auto& entry : fs::directory_iterator(out + "/figures")) {
+    if (entry.path().extension() == ".svg") check.push_back(entry.path());
+  }
+  EXPECT_GT(check.size(), 13U);
+  const Outcome checked = RunCommand(check);
+  if (checked.exit_code == 77) GTEST_SKIP() << checked.err;
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+}
+
+TEST(FullReportPage, HasFiguresForPagesPapersAndTalks) {
+  const FolderOfRuns folder;
+  const auto metrics = [](double scale) {
+    std::string text = "step,gain,gain_held_out,alpha_1,alpha_2,eval_return_mean\n";
+    for (int i = 1; i <= 10; ++i) {
+      text += fmt::format("{},{},{},{},{},{}\n", 200 * i, 1 - 0.01 * i, 1 - 0.005 * i, 0.1 * i,
+                          1 - 0.1 * i, scale * (i + i % 3));
+    }
+    return text;
+  };
+  for (const int seed : {1, 2}) {
+    int number = 0;
+    for (const std::string env :
+         {"classic/cartpole", "minatar/space_invaders", "minatar/freeway"}) {
+      const double scale =
+          std::vector<double>{40, 12'000, -0.02}[static_cast<std::size_t>(number++)];
+      for (const std::string preset : {"dueling-dqn", "raa"}) {
+        WriteRun(folder / fmt::format("runs/{}{}{}", preset, number, seed), preset,
+                 static_cast<std::uint64_t>(seed), metrics(scale * seed), env);
+      }
+      if (number > 1) continue;  // panels may lack variants
+      for (const char* const eta : {"0.001", "0.1", "1", "5", "7", "1000"}) {
+        WriteRun(folder / fmt::format("runs/{}{}{}", eta, number, seed), "stable-reg",
+                 static_cast<std::uint64_t>(seed), metrics(scale * (seed + 1)), env,
+                 {std::string("agent.eta=") + eta});
+      }
+    }
+  }
+  ExpectGoodFigures(folder.path(), "page", "7");
+  ExpectGoodFigures(folder.path(), "paper", "7");
+  ExpectGoodFigures(folder.path(), "talk", "18");
+  const Outcome check = RunCommand({"python3", STABLEAA_PAGE_CHECK, folder / "page/index.html"});
+  EXPECT_TRUE(check.exit_code == 0 || check.exit_code == 77) << check.out << check.err;
+}
+
+TEST(FullReportPage, HasFiguresCheckedByWhatCanFail) {
+  const Outcome check = RunCommand({"python3", STABLEAA_FIGURE_CHECK, "--self-test"});
   if (check.exit_code == 77) GTEST_SKIP() << check.err;
   EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
 }

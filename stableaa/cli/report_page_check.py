@@ -10,6 +10,7 @@ and must there
 - have every picture, drawing and video complete and visible once all <details> are open (in one of
   the two colour schemes, so that a page may have a picture for each);
 - be no wider than the window;
+- show whole tables on the desktop, and their first three columns on the phone, without scrolling;
 - have text that stands out from what is behind it: a contrast of 4.5 : 1, of large text 3 : 1 (the
   Web Content Accessibility Guidelines' level AA);
 and its links to places in it and to files beside it must lead somewhere.
@@ -177,7 +178,7 @@ PREPARE = """(async () => {
   scrollTo({top: 0, behavior: 'instant'});
 })()"""
 
-# What is visible. WIDTH and SCHEME are substituted.
+# What is visible. WIDTH, PHONE and SCHEME are substituted.
 MEASURE = """(() => {
   const width = WIDTH, problems = [], hidden = [];
   if (!matchMedia('(prefers-color-scheme: SCHEME)').matches) problems.push('is not SCHEME');
@@ -246,6 +247,16 @@ MEASURE = """(() => {
     problems.push(`is ${root.scrollWidth} px wide in a window of ${width}: ${tooWide}`);
   } else if (tooWide && (scrolls(document.body) || scrolls(root))) {
     problems.push(`is cut off at ${width} px: ${tooWide}`);
+  }
+
+  // -- tables
+  for (const table of document.querySelectorAll('table')) {
+    let box = table.parentElement;
+    while (box !== root && !scrolls(box)) box = box.parentElement;
+    const right = box === root ? width : box.getBoundingClientRect().right;
+    const cells = [...(table.rows[0]?.cells ?? [])].slice(0, width < PHONE ? 3 : Infinity);
+    const cut = cells.find(cell => cell.getBoundingClientRect().right > right + 0.5);
+    if (cut && box !== root) problems.push(`column ${name(cut)} of a table is cut off`);
   }
 
   // -- contrast
@@ -389,7 +400,8 @@ class View:
 
     def see(self):
         self.evaluate(PREPARE)
-        script = MEASURE.replace("WIDTH", str(self.width)).replace("SCHEME", self.scheme)
+        script = (MEASURE.replace("WIDTH", str(self.width)).replace("SCHEME", self.scheme)
+                  .replace("PHONE", str(PHONE)))
         seen = self.evaluate(script)
         return Seen(problems=self.problems + seen["problems"], hidden=dict(seen["hidden"]),
                     figures=seen["figures"], texts=seen["texts"], links=seen["links"])
@@ -528,7 +540,7 @@ GOOD = f"""{HEAD}<style>
 .wide {{ overflow-x: auto; }} table {{ width: 900px; }} .long {{ height: 3000px; }}
 </style><h1 id="top">Title</h1>
 <p>Text with a <a href="#top">link</a> and <a href="good.html">another</a></p>
-<div class="wide"><table><tr><td>1</td><td>2</td></tr></table></div>
+<div class="wide"><table><tr>{"<td>1</td>" * 8}</tr></table></div>
 <details><summary>More</summary><img alt="a" src="{PIXEL}" width="50" height="50"></details>
 <div class="long"></div><img alt="lazy" loading="lazy" src="{PIXEL}" width="50" height="50">
 <img class="light" alt="by day" src="{PIXEL}" width="9" height="9">
@@ -552,6 +564,8 @@ BROKEN = {
                "<script>1</script>", "log error: "),
     "wide": ('<div id="culprit" style="width: 700px">a</div><div style="overflow-x: auto">'
              '<p style="width: 900px">b</p></div>', "in a window of 390: <div#culprit"),
+    "column": ('<div style="overflow-x: auto"><table style="width: 900px"><tr><td>1</td><td>2</td>'
+               '</tr></table></div>', 'column <td "1"> of a table is cut off'),
     "cut": ('<style>html, body { overflow-x: hidden }</style>'
             '<div id="culprit" style="width: 700px">b</div>', "cut off at 390 px: <div#culprit"),
     "external": ('<img alt="x" src="https://example.com/a">', "asks for https://example.com/a"),
@@ -588,8 +602,8 @@ def self_test(browser):
         good = written("good", GOOD)
         problems, seen = check_page(browser, good, screenshots=pathlib.Path(folder, "screenshots"))
         missed += [f"good: {problem}" for problem in problems]
-        if (seen.figures, seen.texts) != (6, 7):
-            missed.append(f"good: saw {seen.figures} figures and {seen.texts} texts, not 6 and 7")
+        if (seen.figures, seen.texts) != (6, 13):
+            missed.append(f"good: saw {seen.figures} figures and {seen.texts} texts, not 6 and 13")
         for width, scheme in VIEWS:
             path = pathlib.Path(folder, "screenshots", f"pages-good-{width}-{scheme}.png")
             data = path.read_bytes()

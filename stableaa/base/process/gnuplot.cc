@@ -111,44 +111,69 @@ std::string_view GnuplotColour(std::size_t i) { return kColours[i % kColours.siz
 
 namespace {
 
-constexpr double kFontSize = 12;  // pixels of the SVG
+constexpr double kMillimetresPerInch = 25.4;
 
-// `scale` times the picture's size, including lines and letters.
+// `scale` times the picture's size, including lines and letters; letters once more by `letters` and
+// lines by `lines`, which make up for the units of the terminal.
+struct Zoom {
+  double scale = 1, letters = 1, lines = 1;
+};
 std::string Drawn(const GnuplotPicture& picture, std::string_view terminal, std::string_view size,
-                  double scale, double font_size) {
+                  const Zoom& zoom) {
+  const double font_size = zoom.scale * zoom.letters * picture.font_size;
   return RunGnuplot(fmt::format(
       "set terminal {} size {} noenhanced dashlength 0.6 linewidth {} font 'DejaVu Sans,{}' "
       "background rgb 'white'\ntitle_font = ',{}'\n{}",
-      terminal, size, scale, font_size, 1.15 * font_size, picture.script));
+      terminal, size, zoom.scale * zoom.lines * picture.line_width, font_size, 1.15 * font_size,
+      picture.script));
+}
+
+// Gives a drawing its size in print; gnuplot writes only the viewBox.
+void SetPrintedSize(const GnuplotPicture& picture, std::string& svg) {
+  const std::size_t at = svg.find(" viewBox=");
+  if (at == std::string::npos) throw WorkFailed("gnuplot has drawn an SVG without a viewBox");
+  svg.insert(at, fmt::format(" width=\"{:.2f}mm\" height=\"{:.2f}mm\"",
+                             picture.width * picture.pixel_millimetres,
+                             picture.height * picture.pixel_millimetres));
 }
 
 }  // namespace
 
 std::string GnuplotSvg(const GnuplotPicture& picture) {
-  std::string svg = Drawn(picture, "svg dynamic",
-                          fmt::format("{}, {}", picture.width, picture.height), 1, kFontSize);
+  std::string svg =
+      Drawn(picture, "svg dynamic", fmt::format("{}, {}", picture.width, picture.height), {});
   CheckDrawn(svg.find(kSvgEnd) != std::string::npos);
   // XML forbids ]]> in text, and gnuplot escapes only the other two markup brackets.
   for (std::size_t at = 0; (at = svg.find("]]>", at)) != std::string::npos;) {
     svg.replace(at, 3, "]]&gt;");
   }
+  if (picture.pixel_millimetres > 0) SetPrintedSize(picture, svg);
   return svg;
 }
 
 std::string GnuplotPng(const GnuplotPicture& picture) {
-  constexpr double kScale = 2;
-  constexpr double kPointsPerPixel = 0.75;  // this terminal measures letters in points
-  std::string png = Drawn(picture, fmt::format("pngcairo pointscale {}", kScale),
-                          fmt::format("{}, {}", kScale * picture.width, kScale * picture.height),
-                          kScale, kFontSize * kScale * kPointsPerPixel);
+  constexpr double kDotsPerInch = 300, kPointsPerPixel = 0.75;  // it measures letters in points
+  const double scale = picture.pixel_millimetres > 0
+                           ? picture.pixel_millimetres / kMillimetresPerInch * kDotsPerInch
+                           : 2;
+  std::string png =
+      Drawn(picture, fmt::format("pngcairo pointscale {}", scale),
+            fmt::format("{:.0f}, {:.0f}", scale * picture.width, scale * picture.height),
+            {.scale = scale, .letters = kPointsPerPixel});
   CheckDrawn(png.starts_with("\x89PNG") && png.find("IEND") != std::string::npos);
   return png;
 }
 
 std::string GnuplotPdf(const GnuplotPicture& picture) {
-  std::string pdf =
-      Drawn(picture, "pdfcairo",
-            fmt::format("{}in, {}in", picture.width / 72.0, picture.height / 72.0), 1, kFontSize);
+  constexpr double kPointsPerInch = 72;
+  const double points = picture.pixel_millimetres > 0
+                            ? picture.pixel_millimetres / kMillimetresPerInch * kPointsPerInch
+                            : 1;
+  // This terminal draws lines at half their width; fontscale 0.75 makes letters as large as asked.
+  std::string pdf = Drawn(picture, fmt::format("pdfcairo fontscale 0.75 pointscale {}", points),
+                          fmt::format("{}in, {}in", points * picture.width / kPointsPerInch,
+                                      points * picture.height / kPointsPerInch),
+                          {.scale = points, .lines = 2});
   CheckDrawn(pdf.starts_with("%PDF") && pdf.find("%%EOF") != std::string::npos);
   return pdf;
 }

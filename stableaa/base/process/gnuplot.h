@@ -44,6 +44,11 @@ struct GnuplotPicture {
   int width = 1000;  // in pixels of the SVG; the PNG has twice as many, the PDF 72 to the inch
   int height = 640;
   std::string script = {};  // all but the terminal; may use `font title_font`, a little larger
+  double font_size = 12;    // in pixels of the SVG
+  double line_width = 1;    // times the widths in the script
+  // The size of a pixel in print, in mm. If given, the SVG and the PDF have their size in print and
+  // the PNG has 300 dots to the inch.
+  double pixel_millimetres = 0;
 };
 
 // The file's content. Throws as RunGnuplot does, and WorkFailed if no picture comes back.

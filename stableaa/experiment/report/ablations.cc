@@ -48,6 +48,47 @@ std::string OthersText(const AblationLine& line) {
   return others.Label();
 }
 
+// An axis with the values that were tried and no others: logarithmic if they span a decade, else
+// linear; side by side in equal distances if two of them would be too close together there.
+class ValueAxis {
+ public:
+  explicit ValueAxis(std::vector<double> values) : values_(std::move(values)) {
+    std::ranges::sort(values_);
+    const auto repeated = std::ranges::unique(values_);
+    values_.erase(repeated.begin(), repeated.end());
+    is_logarithmic_ = values_.front() > 0 && values_.back() >= 10 * values_.front();
+    is_even_ = !HasRoom();
+    is_logarithmic_ = is_logarithmic_ && !is_even_;
+  }
+
+  bool is_logarithmic() const { return is_logarithmic_; }
+  double Place(double value) const {
+    return is_even_ ? static_cast<double>(std::ranges::find(values_, value) - values_.begin() + 1)
+                    : value;
+  }
+  std::vector<Tick> Ticks() const {
+    std::vector<Tick> ticks;
+    for (const double value : values_)
+      ticks.push_back({Place(value), fmt::format("{:.6g}", value)});
+    return ticks;
+  }
+
+ private:
+  bool HasRoom() const {
+    constexpr double kLeastShare = 0.09;  // of the axis between neighbours
+    const auto place = [this](double value) { return is_logarithmic_ ? std::log(value) : value; };
+    const double width = place(values_.back()) - place(values_.front());
+    if (!std::isfinite(width)) return false;
+    for (std::size_t i = 1; i < values_.size(); ++i) {
+      if (place(values_[i]) - place(values_[i - 1]) < kLeastShare * width) return false;
+    }
+    return true;
+  }
+
+  std::vector<double> values_;
+  bool is_logarithmic_ = false, is_even_ = false;
+};
+
 // One preset and key in one environment, with a line for each choice of the other keys.
 ReportFigure AblationFigure(const Report& report, const EnvironmentResults& results,
                             const std::vector<const AblationLine*>& lines) {
@@ -65,20 +106,27 @@ ReportFigure AblationFigure(const Report& report, const EnvironmentResults& resu
       .y_label = "final return, IQM",
       .lines = {},
       .looks = LineFigure::Looks::kBars};
-  double smallest = INFINITY, largest = 0;
+  std::vector<double> values;
+  for (const AblationLine* line : lines) {
+    for (const VariantRuns* runs : line->variants) {
+      values.push_back(*NumberOf(runs->here.values.at(key)));
+    }
+  }
+  const ValueAxis axis(std::move(values));
+  figure.logarithmic_x = axis.is_logarithmic();
+  figure.x_ticks = axis.Ticks();
   for (const AblationLine* line : lines) {
     FigureLine& drawn = figure.lines.emplace_back(
         FigureLine{.label = name + OthersText(*line), .style = figure.lines.size(), .points = {}});
     for (const VariantRuns* runs : line->variants) {
       const double value = *NumberOf(runs->here.values.at(key));
       const Estimate estimate = EstimateOf({runs->Values(kFinal.field)});
-      drawn.points.push_back({value, estimate.iqm, estimate.interval});
-      smallest = std::min(smallest, value);
-      largest = std::max(largest, value);
+      drawn.points.push_back({axis.Place(value), estimate.iqm, estimate.interval});
     }
+    // Values stand in the order of the variants, which the user may choose.
+    std::ranges::sort(drawn.points, {}, &FigurePoint::x);
   }
-  figure.logarithmic_x = smallest > 0 && largest >= 10 * smallest;
-  return Draw(figure);
+  return Draw(figure, report.style);
 }
 
 std::string AblationCsv(const Report& report, const EnvironmentResults& results,

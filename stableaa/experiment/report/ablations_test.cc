@@ -47,6 +47,23 @@ TEST(ReportAblations, ValuesThatSpanADecadeStandOnALogarithmicAxis) {
   EXPECT_FALSE(Holds(script("0", "10"), "set logscale x\n")) << "zero has no logarithm";
 }
 
+TEST(ReportAblations, HaveTicksAtTheirValuesOnly) {
+  const auto script = [](const std::vector<std::string>& values) {
+    std::vector<MadeRun> runs;
+    for (const std::string& value : values) runs.push_back(StableReg(1, {"agent.eta=" + value}));
+    MadeReport report(runs);
+    AddAblations(*report);
+    return report.Section("ablations").figures.at(0).picture.script;
+  };
+  EXPECT_TRUE(Holds(script({"0.01", "1", "0.1"}), "set xtics ('0.01' 0.01, '0.1' 0.1, '1' 1)\n"));
+  EXPECT_TRUE(Holds(script({"2", "5", "8"}), "set xtics ('2' 2, '5' 5, '8' 8)\n"));
+  // Too close together by value: side by side.
+  const std::string even = script({"0", "0.1", "0.5", "20"});
+  EXPECT_TRUE(Holds(even, "set xtics ('0' 1, '0.1' 2, '0.5' 3, '20' 4)\n")) << even;
+  EXPECT_TRUE(Holds(even, "$line0 << EOD\n1 1 1 1\n2 1 1 1\n3 1 1 1\n4 1 1 1\nEOD\n")) << even;
+  EXPECT_FALSE(Holds(even, "set logscale x\n"));
+}
+
 TEST(ReportAblations, EachChoiceOfTheOtherKeysIsALine) {
   MadeReport report(std::vector<MadeRun>{StableReg(1, {"agent.eta=1", "agent.targets=2"}),
                                          StableReg(2, {"agent.eta=2", "agent.targets=2"}),

@@ -22,6 +22,7 @@ struct ReportFigure {
   std::string name;
   std::string caption;  // makes the figure understandable on its own
   GnuplotPicture picture;
+  bool is_wide = false;  // takes the whole width of the page
 };
 
 // A picture or text from elsewhere.

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,18 +58,18 @@ struct CurveGroup {
   }
 };
 
-// `curves` belong to one environment, or to all environments together.
-std::vector<CurveGroup> CurveGroups(const Report& report,
-                                    const std::vector<EstimatedCurve>& curves) {
+// Of the variants of one environment, or of all.
+std::vector<CurveGroup> CurveGroups(const Report& report, std::vector<std::size_t> shown) {
   std::map<std::string, std::vector<std::size_t>> by_preset;
-  CurveGroup all;
-  for (const EstimatedCurve& curve : curves) {
-    all.variants.push_back(curve.variant);
-    by_preset[report.comparison.variants[curve.variant].preset].push_back(curve.variant);
+  for (const std::size_t variant : shown) {
+    by_preset[report.comparison.variants[variant].preset].push_back(variant);
   }
+  const CurveGroup all{.variants = std::move(shown)};
   std::vector<std::size_t> alone;
-  for (const auto& [preset, variants] : by_preset) {
-    if (variants.size() == 1) alone.push_back(variants.front());
+  for (const std::size_t variant : all.variants) {
+    if (by_preset.at(report.comparison.variants[variant].preset).size() == 1) {
+      alone.push_back(variant);
+    }
   }
   std::vector<CurveGroup> groups;
   for (const auto& [preset, variants] : by_preset) {
@@ -94,24 +96,42 @@ void SayIfBandsAreMissing(const std::vector<CurveGroup>& groups, ReportSection& 
   }
 }
 
-// A variant keeps its colour in all figures while there are enough colours.
+// A variant keeps its colour in all figures while there are enough colours, else within a group.
+FigureLine LineOf(const Report& report, const CurveGroup& group, std::size_t place) {
+  const std::size_t variant = group.variants[place];
+  const bool has_own_colour = report.labels.size() <= kGnuplotColours;
+  return {.label = report.labels[variant],
+          .style = has_own_colour ? variant : place,
+          .points = {},
+          .colour = report.comparison.colours[variant]};
+}
+
+// Of those variants of the group that have curves.
 std::vector<FigureLine> CurveLines(const Report& report, const std::vector<EstimatedCurve>& curves,
                                    const CurveGroup& group, const std::vector<double>& x,
                                    bool iqm) {
-  const bool has_own_colours = report.labels.size() <= kGnuplotColours;
   std::vector<FigureLine> lines;
-  for (const std::size_t variant : group.variants) {
-    const EstimatedCurve& curve = *std::ranges::find(curves, variant, &EstimatedCurve::variant);
-    FigureLine& line = lines.emplace_back(FigureLine{
-        .label = curve.label, .style = has_own_colours ? variant : lines.size(), .points = {}});
+  for (std::size_t place = 0; place < group.variants.size(); ++place) {
+    const auto curve = std::ranges::find(curves, group.variants[place], &EstimatedCurve::variant);
+    if (curve == curves.end()) continue;
+    FigureLine& line = lines.emplace_back(LineOf(report, group, place));
+    line.label = curve->label;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const Estimate& estimate = curve.points[i];
+      const Estimate& estimate = curve->points[i];
       line.points.push_back({x[i], iqm ? estimate.iqm : estimate.mean});
       if (!group.HasBands()) continue;
       line.points.back().interval = iqm ? estimate.interval : DeviationBand(estimate);
     }
   }
   return lines;
+}
+
+// What a figure shows of the runs.
+std::string CurveText(bool has_intervals, bool iqm, bool has_bands) {
+  if (!has_intervals) return "return of evaluations";
+  return iqm ? fmt::format("interquartile mean{}",
+                           has_bands ? " and its 95 % bootstrap interval" : "")
+             : fmt::format("mean{} over runs", has_bands ? " ± standard deviation" : "");
 }
 
 void AddCurveFigures(const Report& report, const EnvironmentResults& results,
@@ -123,11 +143,7 @@ void AddCurveFigures(const Report& report, const EnvironmentResults& results,
   for (const bool iqm : {false, true}) {
     // With a single run, only its curve can be shown.
     if (iqm && !HaveIntervals(results)) continue;
-    const std::string what =
-        !HaveIntervals(results) ? "return of evaluations"
-        : iqm                   ? fmt::format("interquartile mean{}",
-                            group.HasBands() ? " and its 95 % bootstrap interval" : "")
-              : fmt::format("mean{} over runs", group.HasBands() ? " ± standard deviation" : "");
+    const std::string what = CurveText(HaveIntervals(results), iqm, group.HasBands());
     section.figures.push_back(
         Draw(LineFigure{.name = group.FileName(iqm ? "iqm" : "mean", results.env),
                         .caption = fmt::format("{}{}: {}; {}, evaluations up to step {}.{}",
@@ -136,7 +152,8 @@ void AddCurveFigures(const Report& report, const EnvironmentResults& results,
                         .title = results.env,
                         .x_label = unit.label,
                         .y_label = iqm ? "return, IQM" : "return",
-                        .lines = CurveLines(report, curves, group, x, iqm)}));
+                        .lines = CurveLines(report, curves, group, x, iqm)},
+             report.style));
   }
 }
 
@@ -164,14 +181,53 @@ void AddSharedFigures(const Report& report, const std::vector<double>& shares,
                           group.HasBands() ? SharedIntervalText(report) : "")
             : fmt::format("mean{} over runs and environments",
                           group.HasBands() ? " ± standard deviation" : "");
-    section.figures.push_back(Draw(LineFigure{
-        .name = group.FileName(iqm ? "iqm" : "mean", "all"),
-        .caption = fmt::format("{} together{}: {}. Returns are {}.{}", SharedText(report),
-                               group.caption, what, ScaleText(report), SharedCarriedText(report)),
-        .title = fmt::format("{} environments", count),
-        .x_label = "% of the steps compared",
-        .y_label = iqm ? "normalised return, IQM" : "normalised return",
-        .lines = CurveLines(report, curves, group, percent, iqm)}));
+    section.figures.push_back(
+        Draw(LineFigure{.name = group.FileName(iqm ? "iqm" : "mean", "all"),
+                        .caption = fmt::format("{} together{}: {}. Returns are {}.{}",
+                                               SharedText(report), group.caption, what,
+                                               ScaleText(report), SharedCarriedText(report)),
+                        .title = fmt::format("{} environments", count),
+                        .x_label = "% of the steps compared",
+                        .y_label = iqm ? "normalised return, IQM" : "normalised return",
+                        .lines = CurveLines(report, curves, group, percent, iqm)},
+             report.style));
+  }
+}
+
+std::vector<std::size_t> VariantsOf(const std::vector<EstimatedCurve>& curves) {
+  std::vector<std::size_t> variants;
+  for (const EstimatedCurve& curve : curves) variants.push_back(curve.variant);
+  return variants;
+}
+
+// All environments side by side, as in the paper's Figure 1. `curves` has those of each.
+void AddPanelFigures(const Report& report, const std::vector<std::vector<EstimatedCurve>>& curves,
+                     const CurveGroup& group, ReportSection& section) {
+  const std::vector<EnvironmentResults>& environments = report.comparison.environments;
+  const bool has_intervals = std::ranges::any_of(environments, HaveIntervals);
+  for (const bool iqm : {false, true}) {
+    if (iqm && !has_intervals) continue;
+    GridFigure figure{
+        .name = fmt::format("curves-all{}{}{}", iqm ? "-iqm" : "", group.preset.empty() ? "" : "-",
+                            group.preset.empty() ? "" : FileStem(group.preset)),
+        .caption = fmt::format("{} environments side by side{}: {}; {}.{}{}", environments.size(),
+                               group.caption, CurveText(has_intervals, iqm, group.HasBands()),
+                               RunsText(environments), AllCarriedText(report).empty() ? "" : " ",
+                               AllCarriedText(report)),
+        .x_label = "steps",
+        .y_label = iqm ? "return, IQM" : "return",
+        .panels = {},
+        .legend = {}};
+    for (std::size_t e = 0; e < environments.size(); ++e) {
+      const std::vector<double> steps(environments[e].steps.begin(), environments[e].steps.end());
+      GridFigure::Panel panel{.title = environments[e].env,
+                              .lines = CurveLines(report, curves[e], group, steps, iqm)};
+      if (!panel.lines.empty()) figure.panels.push_back(std::move(panel));
+    }
+    for (std::size_t place = 0; place < group.variants.size(); ++place) {
+      figure.legend.push_back(LineOf(report, group, place));
+    }
+    std::ranges::move(Draw(figure, report.style), std::back_inserter(section.figures));
   }
 }
 
@@ -179,10 +235,21 @@ void AddSharedFigures(const Report& report, const std::vector<double>& shares,
 
 void AddCurves(Report& report) {
   ReportSection section{.id = "curves", .title = "Learning curves"};
+  std::vector<std::vector<EstimatedCurve>> curves_of;  // by environment
+  for (const EnvironmentResults& results : report.comparison.environments) {
+    curves_of.push_back(EstimateCurves(results));
+  }
+  if (curves_of.size() > 1) {
+    std::vector<std::size_t> variants(report.comparison.variants.size());
+    std::iota(variants.begin(), variants.end(), std::size_t{0});
+    const std::vector<CurveGroup> groups = CurveGroups(report, std::move(variants));
+    SayIfBandsAreMissing(groups, section);
+    for (const CurveGroup& group : groups) AddPanelFigures(report, curves_of, group, section);
+  }
   if (report.HasShared()) {
     const std::vector<double> shares = SharedShares(report.comparison);
     const std::vector<EstimatedCurve> curves = SharedCurves(report, shares);
-    const std::vector<CurveGroup> groups = CurveGroups(report, curves);
+    const std::vector<CurveGroup> groups = CurveGroups(report, VariantsOf(curves));
     SayIfBandsAreMissing(groups, section);
     for (const CurveGroup& group : groups) {
       AddSharedFigures(report, shares, curves, group, section);
@@ -201,9 +268,10 @@ void AddCurves(Report& report) {
     report.AddCsv("curves_all", all);
   }
   std::string csv = fmt::format("env,variant,step,{},carried\n", kEstimateColumns);
-  for (const EnvironmentResults& results : report.comparison.environments) {
-    const std::vector<EstimatedCurve> curves = EstimateCurves(results);
-    const std::vector<CurveGroup> groups = CurveGroups(report, curves);
+  for (std::size_t e = 0; e < curves_of.size(); ++e) {
+    const EnvironmentResults& results = report.comparison.environments[e];
+    const std::vector<EstimatedCurve>& curves = curves_of[e];
+    const std::vector<CurveGroup> groups = CurveGroups(report, VariantsOf(curves));
     SayIfBandsAreMissing(groups, section);
     for (const CurveGroup& group : groups) {
       AddCurveFigures(report, results, curves, group, section);

@@ -81,6 +81,36 @@ TEST(ReportCurves, EnvironmentsTogetherAreNormalisedOverSharesOfTheSteps) {
       << figure.caption;
 }
 
+// Like the paper's Figure 1.
+TEST(ReportCurves, EnvironmentsStandSideBySideFirst) {
+  std::vector<MadeRun> runs;
+  for (const std::uint64_t seed : {1, 2}) {
+    for (const char* const env : {"minatar/breakout", "minatar/freeway", "minatar/asterix"}) {
+      runs.push_back({.env = env, .preset = "dqn", .seed = seed, .returns = {1, 2, 3, 4}});
+    }
+    runs.push_back({.env = "minatar/freeway", .preset = "raa", .seed = seed, .returns = {1, 2, 3}});
+  }
+  MadeReport report(runs, {.colours = {"raa=#abcdef"}, .order = {"raa,minatar/freeway"}});
+  AddCurves(*report);
+  const std::vector<std::string> names = report.FigureNames();
+  EXPECT_EQ(names[0], "curves-all");
+  EXPECT_EQ(names[1], "curves-all-iqm");
+  const ReportFigure& figure = report.Figure("curves-all");
+  EXPECT_EQ(figure.caption,
+            "3 environments side by side: mean ± standard deviation over runs; 2 runs each.");
+  const std::string& script = figure.picture.script;
+  const std::size_t freeway = script.find("'minatar/freeway'"),
+                    asterix = script.find("'minatar/asterix'"),
+                    breakout = script.find("'minatar/breakout'");
+  EXPECT_LT(freeway, asterix) << "as told";
+  EXPECT_LT(asterix, breakout);
+  ASSERT_NE(breakout, std::string::npos);
+  EXPECT_LT(script.find("set label 'raa'"), script.find("set label 'dqn'")) << "as told";
+  EXPECT_EQ(CountOf(script, "set label 'dqn'"), 1U) << "one legend for all";
+  EXPECT_EQ(CountOf(script, "linecolor rgb '#abcdef' dashtype 1 "), 2U) << "legend and freeway";
+  EXPECT_EQ(CountOf(script, "linecolor rgb '#D55E00' dashtype 2 "), 4U) << "the same everywhere";
+}
+
 TEST(ReportCurves, OfManyVariantsOfOnePresetThereAreNoBands) {
   std::vector<MadeRun> runs;
   for (const char* const eta : {"1", "2", "3", "4", "5", "6", "7", "8"}) {

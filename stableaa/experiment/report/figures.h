@@ -1,4 +1,7 @@
 // The figures of a report, each a gnuplot script with a caption that explains it.
+//
+// Everything outside the axes has a place of its own: titles above, labels of axes beside and
+// below, the legend below or to the right. No text overlaps another, an axis or a line.
 #ifndef STABLEAA_EXPERIMENT_REPORT_FIGURES_H_
 #define STABLEAA_EXPERIMENT_REPORT_FIGURES_H_
 
@@ -9,6 +12,8 @@
 #include <vector>
 
 #include "stableaa/experiment/report/content.h"
+#include "stableaa/experiment/report/figure_style.h"
+#include "stableaa/experiment/report/ticks.h"
 #include "stableaa/experiment/results/comparison.h"
 
 namespace stableaa {
@@ -23,6 +28,7 @@ struct FigureLine {
   std::string label;
   std::size_t style = 0;  // colour and dashes
   std::vector<FigurePoint> points;
+  std::string colour = {};  // "#rrggbb" instead of the style's
 };
 
 struct LineFigure {
@@ -30,9 +36,11 @@ struct LineFigure {
   std::vector<FigureLine> lines;
   enum class Looks { kBands, kBars } looks = Looks::kBands;
   bool logarithmic_x = false;
+  // If given, the only ticks, and the axis ends a little beyond the first and the last.
+  std::vector<Tick> x_ticks = {};
   std::string extra = {};  // gnuplot commands to run before the plot
 };
-ReportFigure Draw(const LineFigure& figure);
+ReportFigure Draw(const LineFigure& figure, const FigureStyle& style = {});
 
 // Values with intervals, one below the other.
 struct IntervalFigure {
@@ -42,11 +50,12 @@ struct IntervalFigure {
     double value = 0;
     std::optional<Interval> interval = {};
     std::size_t style = 0;
+    std::string colour = {};
   };
   std::vector<Row> rows;
   std::optional<double> reference = {};  // draws a line there; all values are then in [0, 1]
 };
-ReportFigure Draw(const IntervalFigure& figure);
+ReportFigure Draw(const IntervalFigure& figure, const FigureStyle& style = {});
 
 // Two panels of lines, one above the other, over the same steps.
 struct PanelFigure {
@@ -58,7 +67,21 @@ struct PanelFigure {
   };
   std::vector<Panel> panels;
 };
-ReportFigure Draw(const PanelFigure& figure);
+ReportFigure Draw(const PanelFigure& figure, const FigureStyle& style = {});
+
+// Panels side by side, in rows if there are many, with one legend below all of them. A line that
+// appears in several panels has the same label, colour and dashes in each.
+struct GridFigure {
+  std::string name, caption, x_label, y_label;
+  struct Panel {
+    std::string title;
+    std::vector<FigureLine> lines;
+  };
+  std::vector<Panel> panels;
+  std::vector<FigureLine> legend;  // points are ignored
+};
+// More panels than the style has room for are spread over several figures: NAME, NAME-2, ...
+std::vector<ReportFigure> Draw(const GridFigure& figure, const FigureStyle& style = {});
 
 // A unit that keeps step counts short: {1000, "thousand steps"}.
 struct StepUnit {

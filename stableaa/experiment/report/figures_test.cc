@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "stableaa/base/process/gnuplot.h"
 #include "stableaa/experiment/report/report_parts_test.h"
+#include "stableaa/testing/message.h"
 
 namespace stableaa::figures_test {
 
@@ -49,7 +51,7 @@ TEST(ReportFigures, BarsReplaceBandsIfAsked) {
 
 TEST(ReportFigures, TheAxisBeginsAtZeroUnlessSomethingIsBelow) {
   LineFigure figure = TwoLines();
-  const std::string from_zero = "set yrange [0:*]\n";
+  const std::string from_zero = "set yrange [0:";
   EXPECT_TRUE(Holds(Draw(figure).picture.script, from_zero));
   figure.lines[1].points[0].interval = Interval{-1, 6};
   EXPECT_FALSE(Holds(Draw(figure).picture.script, from_zero));
@@ -61,11 +63,143 @@ TEST(ReportFigures, LongLegendsMakeThePictureHigher) {
   LineFigure figure = TwoLines();
   const int height = Draw(figure).picture.height;
   figure.lines[0].label = std::string(30, 'x');
+  figure.lines[1].label = std::string(30, 'y');
   EXPECT_EQ(Draw(figure).picture.height, height + 19) << "a line for each";
-  EXPECT_TRUE(Holds(Draw(figure).picture.script, "horizontal maxcols 1 "));
 }
 
-// gnuplot draws all three kinds and shows text as given, whatever it contains.
+TEST(ReportFigures, TheAxisOfBarsHasTicksAtItsValuesAndNoEmptyHalf) {
+  LineFigure figure{.name = "n",
+                    .caption = "c",
+                    .title = "t",
+                    .x_label = "x",
+                    .y_label = "y",
+                    .lines = {{.label = "a", .points = {{1, 640}, {10, 820}, {100, 800}}}},
+                    .looks = LineFigure::Looks::kBars,
+                    .logarithmic_x = true,
+                    .x_ticks = {{1, "1"}, {10, "10"}, {100, "100"}}};
+  const std::string script = Draw(figure).picture.script;
+  EXPECT_TRUE(Holds(script, "set xtics ('1' 1, '10' 10, '100' 100)\n")) << script;
+  EXPECT_TRUE(Holds(script, "set yrange [631:829]\n")) << script;
+  figure.lines[0].points[0].y = 100;
+  EXPECT_TRUE(Holds(Draw(figure).picture.script, "set yrange [0:")) << "zero is near";
+  figure.x_ticks = {{1, "a long value"}, {1.1, "another one"}, {100, "100"}};
+  EXPECT_TRUE(Holds(Draw(figure).picture.script, "set xtics rotate by 90 right\n"));
+}
+
+TEST(ReportFigures, GivenColoursReplaceThoseOfThePalette) {
+  LineFigure figure = TwoLines();
+  figure.lines[1].colour = "#123abc";
+  const std::string script = Draw(figure).picture.script;
+  EXPECT_EQ(CountOf(script, "rgb '#123abc'"), 3U) << "line, point and line of the legend";
+  EXPECT_FALSE(Holds(script, std::string(GnuplotColour(1))));
+}
+
+// ---- Many panels ----
+
+GridFigure Games(std::size_t count) {
+  GridFigure figure{.name = "grid",
+                    .caption = "c",
+                    .x_label = "steps",
+                    .y_label = "return",
+                    .panels = {},
+                    .legend = TwoLines().lines};
+  for (std::size_t i = 0; i < count; ++i) {
+    figure.panels.push_back({.title = "game " + std::to_string(i), .lines = TwoLines().lines});
+  }
+  return figure;
+}
+
+TEST(ReportFigures, PanelsStandSideBySideWithOneLegend) {
+  const std::vector<ReportFigure> drawn = Draw(Games(4));
+  ASSERT_EQ(drawn.size(), 1U);
+  EXPECT_EQ(drawn[0].name, "grid");
+  EXPECT_TRUE(drawn[0].is_wide);
+  const std::string& script = drawn[0].picture.script;
+  EXPECT_EQ(CountOf(script, "set label 'first'"), 1U);
+  EXPECT_EQ(CountOf(script, "set label 'return'"), 1U);
+  EXPECT_EQ(CountOf(script, "set label 'steps'"), 4U);
+  EXPECT_EQ(CountOf(script, "\nplot "), 4U);
+  EXPECT_EQ(Draw(Games(3))[0].picture.width, drawn[0].picture.width);
+}
+
+TEST(ReportFigures, ManyPanelsStandInRows) {
+  const ReportFigure one = Draw(Games(4))[0], two = Draw(Games(5))[0];
+  EXPECT_GT(two.picture.height, one.picture.height + 100);
+  EXPECT_EQ(CountOf(two.picture.script, "set label 'steps'"), 3U) << "three columns";
+  // Panels of one range have numbers only below the lowest of each column.
+  EXPECT_EQ(CountOf(two.picture.script, "set xtics (''"), 2U) << two.picture.script;
+  GridFigure mixed = Games(5);
+  mixed.panels[0].lines[0].points.push_back({900, 1});
+  EXPECT_EQ(CountOf(Draw(mixed)[0].picture.script, "set xtics (''"), 0U);
+}
+
+TEST(ReportFigures, PanelsThatASlideHasNoRoomForMakeAnother) {
+  const std::vector<ReportFigure> drawn = Draw(Games(9), FigureStyleOf("talk"));
+  ASSERT_EQ(drawn.size(), 2U);
+  EXPECT_EQ(drawn[1].name, "grid-2");
+  EXPECT_EQ(CountOf(drawn[0].picture.script, "\nplot "), 4U);
+  EXPECT_EQ(CountOf(drawn[1].picture.script, "\nplot "), 5U);
+  for (const ReportFigure& figure : drawn) EXPECT_EQ(figure.picture.height, 720);
+}
+
+TEST(ReportFigures, TitlesWithoutRoomLoseTheirFamilies) {
+  GridFigure figure = Games(4);
+  figure.panels[1].title = "a_rather_long_family/of_games/with_names_like_this_one";
+  figure.panels[2].title = "atari/pong";
+  const std::string script = Draw(figure)[0].picture.script;
+  EXPECT_TRUE(Holds(script, "set label 'with_names_like_this_one' at")) << script;
+  EXPECT_TRUE(Holds(script, "set label 'pong' at"));
+}
+
+// ---- Sizes in print ----
+
+// The smallest letters of an SVG, in its own pixels.
+double SmallestLetters(const std::string& svg) {
+  const std::string before = "font-size=\"";
+  double smallest = 1e9;
+  for (std::size_t at = svg.find(before); at != std::string::npos; at = svg.find(before, at + 1)) {
+    smallest = std::min(smallest, std::stod(svg.substr(at + before.size())));
+  }
+  return smallest;
+}
+
+TEST(FullReportFigures, HaveTheirSizeInPrint) {
+  struct Size {
+    const char *style, *columns;
+    std::size_t panels;
+    const char* width;     // of the SVG
+    int points;            // of the PDF
+    double least_letters;  // in points
+  };
+  for (const Size& size :
+       {Size{"paper", "", 1, "84.00mm", 238, 7}, Size{"paper", "", 2, "84.00mm", 238, 7},
+        Size{"paper", "", 4, "174.00mm", 493, 7}, Size{"paper", "two", 1, "174.00mm", 493, 7},
+        Size{"paper", "one", 4, "84.00mm", 238, 7}, Size{"talk", "", 4, "338.67mm", 960, 18}}) {
+    const GnuplotPicture picture =
+        Draw(Games(size.panels), FigureStyleOf(size.style, size.columns))[0].picture;
+    const std::string svg = GnuplotSvg(picture);
+    EXPECT_TRUE(Holds(svg.substr(0, 300), std::string(" width=\"") + size.width + "\""))
+        << svg.substr(0, 300);
+    const double points = picture.pixel_millimetres / 25.4 * 72;
+    EXPECT_GE(SmallestLetters(svg) * points, size.least_letters - 0.01) << size.style;
+    const std::string pdf = GnuplotPdf(picture);
+    EXPECT_TRUE(Holds(pdf, "/MediaBox [ 0 0 " + std::to_string(size.points) + " ")) << size.style;
+  }
+  EXPECT_EQ(Draw(TwoLines(), FigureStyleOf("talk")).picture.height, 720) << "16:9 of 1280";
+}
+
+TEST(ReportFigures, StylesAreChecked) {
+  EXPECT_EQ(MessageOf([] { FigureStyleOf("poster"); }),
+            "style of figures: expected page, paper or talk, found 'poster'");
+  EXPECT_EQ(MessageOf([] { FigureStyleOf("paper", "3"); }),
+            "columns of figures: expected one or two, found '3'");
+  EXPECT_EQ(MessageOf([] { FigureStyleOf("talk", "one"); }),
+            "columns of figures: only the style paper has them, found talk");
+  EXPECT_FALSE(Holds(Draw(TwoLines(), FigureStyleOf("paper")).picture.script, "A title"));
+  EXPECT_TRUE(Holds(Draw(TwoLines(), FigureStyleOf("talk")).picture.script, "A title"));
+}
+
+// gnuplot draws all kinds and shows text as given, whatever it contains.
 TEST(FullReportFigures, CanBeDrawn) {
   const std::string hostile = "a'`b`\"$x_1^2 <η>";
   const std::string shown = "a'`b`\"$x_1^2 &lt;η>";
@@ -85,7 +219,11 @@ TEST(FullReportFigures, CanBeDrawn) {
                                  .rows = {{.label = hostile, .value = .5},
                                           {.label = "b", .value = .25, .interval = Interval{0, 1}}},
                                  .reference = .5};
-  for (const ReportFigure& figure : {Draw(lines), Draw(panels), Draw(intervals)}) {
+  GridFigure grid = Games(2);
+  grid.panels[0].title = hostile;
+  grid.panels[1].title = "A title";
+  for (const ReportFigure& figure :
+       {Draw(lines), Draw(panels), Draw(intervals), Draw(grid).front()}) {
     const std::string svg = GnuplotSvg(figure.picture);
     EXPECT_TRUE(Holds(svg, "width=\"" + std::to_string(figure.picture.width) + "\" height=\"" +
                                std::to_string(figure.picture.height) + "\""))
@@ -105,10 +243,14 @@ TEST(ReportFigures, IntervalsStandBelowEachOther) {
   const std::string script = Draw(figure).picture.script;
   EXPECT_TRUE(Holds(script, "$rows << EOD\n2 2 1 4 0x0072B2\n1 3 3 3 0x")) << script;
   EXPECT_TRUE(Holds(script, "set yrange [0.5:2.9]\n"));
-  EXPECT_FALSE(Holds(script, "set xrange"));
+  EXPECT_TRUE(Holds(script, "set xrange [0.91:4.09]\n")) << script;
+  EXPECT_TRUE(Holds(script, "unset grid\n")) << "it would cross the labels";
   IntervalFigure more = figure;
   more.rows.push_back(figure.rows[0]);
   EXPECT_EQ(Draw(more).picture.height, Draw(figure).picture.height + 40);
+  more.rows[0].label = std::string(40, 'x') + " > " + std::string(40, 'y');
+  EXPECT_TRUE(Holds(Draw(more).picture.script, "set label '" + std::string(40, 'y') + "' at"))
+      << "a line of its own";
 }
 
 TEST(ReportFigures, OnlyTheLastPanelNamesTheAxis) {

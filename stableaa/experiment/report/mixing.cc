@@ -70,8 +70,8 @@ std::string MixingCsv(const Report& report) {
 }
 
 // Nothing if metrics.csv has no weights or gains.
-std::optional<ReportFigure> MixingFigure(const EnvironmentResults& results,
-                                         const VariantRuns& runs) {
+std::optional<ReportFigure> MixingFigure(const EnvironmentResults& results, const VariantRuns& runs,
+                                         const FigureStyle& style) {
   const StepUnit unit = UnitOf(results.steps.back());
   const std::string& label = runs.label;
   PanelFigure::Panel weights{.title = "mixing weights α", .lines = {}};
@@ -98,17 +98,20 @@ std::optional<ReportFigure> MixingFigure(const EnvironmentResults& results,
     if (!panel->lines.empty()) panels.push_back(std::move(*panel));
   }
   if (panels.empty()) return std::nullopt;
-  return Draw(PanelFigure{
-      .name = fmt::format("mixing-{}-{}", FileStem(results.env), FileStem(label)),
-      .caption = fmt::format(
-          "{}, {}: mixing weights of the {} target networks (newest, and how many "
-          "shifts older) and "
-          "the gain, the mixed residual over the newest network's; means over {}{}.",
-          results.env, label, targets, Plural(runs.runs.size(), "run"),
-          runs.CarriedAt(results.steps.back()) == 0 ? "" : ", or over those that have not ended"),
-      .title = fmt::format("{}, {}", label, results.env),
-      .x_label = unit.label,
-      .panels = std::move(panels)});
+  return Draw(
+      PanelFigure{
+          .name = fmt::format("mixing-{}-{}", FileStem(results.env), FileStem(label)),
+          .caption = fmt::format(
+              "{}, {}: mixing weights of the {} target networks (newest, and how many "
+              "shifts older) and "
+              "the gain, the mixed residual over the newest network's; means over {}{}.",
+              results.env, label, targets, Plural(runs.runs.size(), "run"),
+              runs.CarriedAt(results.steps.back()) == 0 ? ""
+                                                        : ", or over those that have not ended"),
+          .title = fmt::format("{}, {}", label, results.env),
+          .x_label = unit.label,
+          .panels = std::move(panels)},
+      style);
 }
 
 }  // namespace
@@ -124,7 +127,7 @@ void AddMixing(Report& report) {
   for (const EnvironmentResults& results : report.comparison.environments) {
     for (const VariantRuns& runs : results.variants) {
       if (!Mixes(runs)) continue;
-      if (auto figure = MixingFigure(results, runs)) {
+      if (auto figure = MixingFigure(results, runs, report.style)) {
         section.figures.push_back(std::move(*figure));
       }
     }

@@ -39,11 +39,8 @@ TEST(ReportMixing, WeightsAndGainsAreMeansOverTheRunsThatHaveThem) {
   EXPECT_TRUE(Holds(script, "$panel1_1 << EOD\n10 0.875 0.875 0.875\n20 0.5 0.5 0.5\nEOD\n"))
       << script;
   for (const char* const label : {"newest", "-1", "fitted", "held out"}) {
-    EXPECT_EQ(CountOf(script, std::string("title '") + label + "'") +
-                  CountOf(script, std::string("title \"") + label + "\""),
-              1U)
-        << label << "\n"
-        << script;
+    EXPECT_EQ(CountOf(script, std::string("set label '") + label + "'"), 1U) << label << "\n"
+                                                                             << script;
   }
   EXPECT_EQ(report.Section("mixing").figures[0].caption,
             "minatar/breakout, stable-aa: mixing weights of the 2 target networks (newest, and how "

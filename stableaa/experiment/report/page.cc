@@ -31,15 +31,23 @@ nav a { display: inline-block; margin: 0 0.9rem 0.2rem 0; }
 .summary { background: var(--raised); border: 1px solid var(--line); border-radius: 6px; padding: 0.2rem 1rem; }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1rem; }
 figure { margin: 0; min-width: 0; }
+.panorama { grid-column: 1 / -1; }
+.panorama .drawing { max-width: none; min-width: 48rem; }
 figure img { display: block; width: 100%; height: auto; max-width: 60rem; }
 figure .small { width: auto; max-width: 100%; image-rendering: pixelated; }
 figcaption, summary { color: var(--soft); font-size: 0.9rem; text-align: left; padding: 0.3rem 0; }
 .table { margin: 1rem 0; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.25rem 1rem 0.25rem 0; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { color: var(--soft); font-weight: 600; }
-.number { text-align: right; }
+th, td { padding: 0.25rem 1rem 0.25rem 0; text-align: left; vertical-align: baseline; border-bottom: 1px solid var(--line);
+         min-width: 6rem; overflow-wrap: anywhere; }
+th { color: var(--soft); font-weight: 600; vertical-align: bottom; }
+.number { text-align: right; min-width: 0; overflow-wrap: normal; }
+@media (max-width: 40rem) {
+  table { font-size: 0.8rem; }
+  th, td { padding-right: 0.6rem; min-width: 7rem; }
+  .number { min-width: 0; }
+}
 pre { overflow-x: auto; background: var(--raised); border: 1px solid var(--line); border-radius: 6px; padding: 0.7rem;
       font: 0.8rem/1.4 ui-monospace, "DejaVu Sans Mono", monospace; }
 footer { margin-top: 3rem; color: var(--soft); font-size: 0.9rem; border-top: 1px solid var(--line); }
@@ -57,8 +65,13 @@ std::string FigureHtml(const ReportFigure& figure, const std::string& svg) {
   for (const std::string_view type : {"svg", "png", "pdf"}) {
     files += fmt::format(" <a href=\"figures/{0}.{1}\">{1}</a>", figure.name, type);
   }
-  return fmt::format("<figure id=\"figure-{}\">{}<figcaption>{}{}</figcaption></figure>\n",
-                     figure.name, Picture("image/svg+xml", svg, figure.caption, "drawing"),
+  const std::string picture = Picture("image/svg+xml", svg, figure.caption, "drawing");
+  // Panels side by side are too small for a phone unless they scroll.
+  return fmt::format("<figure id=\"figure-{}\"{}>{}<figcaption>{}{}</figcaption></figure>\n",
+                     figure.name, figure.is_wide ? " class=\"panorama\"" : "",
+                     figure.is_wide
+                         ? fmt::format("<div class=\"wide\" tabindex=\"0\">{}</div>", picture)
+                         : picture,
                      HtmlText(figure.caption), files);
 }
 
@@ -72,6 +85,21 @@ bool HasNumbers(const ReportTable& table, std::size_t column) {
   });
 }
 
+// A cell with numbers: breaks between a number and its interval or deviation, but not within.
+std::string CellHtml(std::string_view cell) {
+  std::string html;
+  int depth = 0;
+  for (const char c : HtmlText(cell)) {
+    depth += c == '[' || c == '(' ? 1 : c == ']' || c == ')' ? -1 : 0;
+    if (c == ' ' && (depth > 0 || html.ends_with("±"))) {
+      html += "&nbsp;";
+    } else {
+      html += c;
+    }
+  }
+  return html;
+}
+
 std::string TableHtml(const ReportTable& table) {
   std::vector<std::string_view> looks;
   // Outside the scrolling part, or a phone would show only the beginning of the caption.
@@ -82,13 +110,15 @@ std::string TableHtml(const ReportTable& table) {
                                : fmt::format("<figcaption>{}</figcaption>", caption));
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     looks.push_back(c > 0 && HasNumbers(table, c) ? " class=\"number\"" : "");
-    html += fmt::format("<th scope=\"col\"{}>{}</th>", looks[c], HtmlText(table.columns[c]));
+    html += fmt::format("<th scope=\"col\"{}>{}</th>", looks[c],
+                        looks[c].empty() ? HtmlText(table.columns[c]) : CellHtml(table.columns[c]));
   }
   html += "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
     html += "<tr>";
     for (std::size_t c = 0; c < row.size(); ++c) {
-      html += fmt::format("<td{}>{}</td>", looks[c], HtmlText(row[c]));
+      html += fmt::format("<td{}>{}</td>", looks[c],
+                          looks[c].empty() ? HtmlText(row[c]) : CellHtml(row[c]));
     }
     html += "</tr>\n";
   }

@@ -83,9 +83,13 @@ std::string SharedIntervalText(const Report& report) {
                                      : "without intervals, for which there are too few runs";
 }
 
-std::string RunsText(const EnvironmentResults& results) {
+std::string RunsText(const EnvironmentResults& results) { return RunsText({&results, 1}); }
+
+std::string RunsText(std::span<const EnvironmentResults> environments) {
   std::set<std::size_t> counts;
-  for (const VariantRuns& variant : results.variants) counts.insert(variant.runs.size());
+  for (const EnvironmentResults& results : environments) {
+    for (const VariantRuns& variant : results.variants) counts.insert(variant.runs.size());
+  }
   return counts.size() == 1 ? fmt::format("{} each", Plural(*counts.begin(), "run"))
                             : fmt::format("{} to {} runs each", *counts.begin(), *counts.rbegin());
 }

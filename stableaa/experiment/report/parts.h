@@ -14,6 +14,7 @@
 #include "stableaa/base/text/csv_cells.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/experiment/report/content.h"
+#include "stableaa/experiment/report/figure_style.h"
 #include "stableaa/experiment/report/sections.h"
 #include "stableaa/experiment/results/comparison.h"
 
@@ -33,6 +34,7 @@ struct Report {
   const Comparison& comparison;
   const std::vector<std::string>& labels = comparison.labels;  // for all environments together
   ReportContent content = {};
+  FigureStyle style = {};
 
   bool HasShared() const { return comparison.shared.size() > 1; }
   void AddCsv(std::string name, std::string text) {
@@ -74,6 +76,7 @@ bool SharedHaveIntervals(const Report& report);
 std::string SharedIntervalText(const Report& report);
 // "3 runs each"
 std::string RunsText(const EnvironmentResults& results);
+std::string RunsText(std::span<const EnvironmentResults> environments);
 // " 2 of 6 runs had reached their suite's stop.eval_return before: ...", or nothing.
 std::string CarriedText(const EnvironmentResults& results);
 std::string SharedCarriedText(const Report& report);

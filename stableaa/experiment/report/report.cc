@@ -352,7 +352,8 @@ ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& pr
                         .comparison = {},
                         .failed = std::move(found.failed)};
   summary.comparison = Compare(summary.records, options.comparison);
-  ReportContent content = MakeReportContent(summary.records, summary.comparison, summary.failed);
+  ReportContent content =
+      MakeReportContent(summary.records, summary.comparison, summary.failed, options.style);
   content.title = options.title.empty() ? TitleOfSweep(options.directories) : options.title;
   if (content.title.empty()) content.title = fmt::format("{} runs", summary.records.size());
   if (!attachments.empty()) {

@@ -28,6 +28,7 @@ struct ReportOptions {
   std::string title = {};            // empty: the sweep's title, else the number of runs
   std::vector<RunFilter> only = {};  // empty: all runs
   ComparisonOptions comparison = {};
+  FigureStyle style = {};  // FigureStyleOf makes others
 
   // Pictures (.svg, .png, .gif, .jpg, .webp) and texts (.txt, .csv, .md, .toml, .json) to show at
   // the top of the page, pictures first.

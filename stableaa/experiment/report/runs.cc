@@ -116,6 +116,56 @@ ReportTable ConfigurationTable(const Report& report) {
   return table;
 }
 
+// Where a key has a value: "a, b" for the variants, with their environments unless the value is the
+// same in all of them.
+std::string WhereText(const Report& report, const std::string& key, const std::string& value) {
+  const auto has_value = [&](const VariantRuns& runs) {
+    return runs.runs.front().record->settings.at(key) == value;
+  };
+  std::vector<std::string> places;
+  std::set<std::size_t> told;
+  for (std::size_t v = 0; v < report.labels.size(); ++v) {
+    const bool everywhere =
+        std::ranges::all_of(report.comparison.environments, [&](const EnvironmentResults& results) {
+          const VariantRuns* const runs = results.Find(v);
+          return runs == nullptr || has_value(*runs);
+        });
+    if (!everywhere) continue;
+    places.push_back(report.labels[v]);
+    told.insert(v);
+  }
+  for (const EnvironmentResults& results : report.comparison.environments) {
+    std::vector<std::string> variants;
+    bool is_whole = true;
+    for (const VariantRuns& runs : results.variants) {
+      if (told.contains(runs.variant)) continue;
+      has_value(runs) ? variants.push_back(runs.label) : void(is_whole = false);
+    }
+    if (variants.empty()) continue;
+    places.push_back(is_whole && told.empty()
+                         ? results.env
+                         : fmt::format("{} ({})", results.env, Joined(variants)));
+  }
+  std::string text;
+  for (const std::string& place : places) text += (text.empty() ? "" : "; ") + place;
+  return text;
+}
+
+// The same for people, who cannot read a column for each of many variants.
+ReportTable ShownConfigurationTable(const Report& report, const ReportTable& whole) {
+  ReportTable table{.caption = whole.caption, .columns = {"key", "value", "where"}, .rows = {}};
+  for (const std::vector<std::string>& row : whole.rows) {
+    std::vector<std::string> values;
+    for (auto value = row.begin() + 1; value != row.end(); ++value) {
+      if (std::ranges::find(values, *value) == values.end()) values.push_back(*value);
+    }
+    for (const std::string& value : values) {
+      table.rows.push_back({row.front(), value, WhereText(report, row.front(), value)});
+    }
+  }
+  return table;
+}
+
 ReportTable CommonConfigurationTable(const Report& report) {
   ReportTable table{.caption = "All keys whose value is the same in all runs.",
                     .columns = {"key", "value"},
@@ -241,11 +291,13 @@ void AddWhatWasRun(Report& report, const std::vector<FailedRun>& failed) {
       "stableaa {}; {}; {}.", Joined(Values(report.records, "version")),
       Joined(Values(report.records, "compiler")), Joined(Values(report.records, "machine"))));
   AddFailures(failed, section);
-  ReportTable configuration = ConfigurationTable(report);
+  const ReportTable configuration = ConfigurationTable(report);
   ReportTable common = CommonConfigurationTable(report);
   report.AddCsv("configuration", TableCsv(configuration));
   report.AddCsv("configuration_common", TableCsv(common));
-  if (!configuration.rows.empty()) section.tables.push_back(std::move(configuration));
+  if (!configuration.rows.empty()) {
+    section.tables.push_back(ShownConfigurationTable(report, configuration));
+  }
   section.tables.push_back(std::move(common));
   AddRunTable(report, section);
   report.content.sections.push_back(std::move(section));

@@ -138,9 +138,10 @@ void AddScoreFigure(const Report& report, ReportSection& section) {
       .rows = {}};
   for (std::size_t v = 0; v < report.labels.size(); ++v) {
     const Estimate estimate = EstimateOf(SharedScores(report.comparison, v, kFinal.field));
-    figure.rows.push_back({report.labels[v], estimate.iqm, estimate.interval, v});
+    figure.rows.push_back(
+        {report.labels[v], estimate.iqm, estimate.interval, v, report.comparison.colours[v]});
   }
-  section.figures.push_back(Draw(figure));
+  section.figures.push_back(Draw(figure, report.style));
 }
 
 }  // namespace
@@ -264,14 +265,15 @@ void AddImprovements(Report& report) {
                .Number(pair.probability)
                .Range(pair.interval);
     if (pair.env == drawn) {
-      figure.rows.push_back({label, pair.probability, pair.interval, pair.style});
+      figure.rows.push_back({label, pair.probability, pair.interval, pair.style,
+                             report.comparison.colours[pair.style]});
     }
   }
   if (!figure.rows.empty() && figure.rows.size() <= 30) {
     figure.caption +=
         fmt::format(" {}.{}", drawn == "all" ? SharedText(report) + " together" : drawn,
                     CarriedTextOf(report, drawn));
-    section.figures.push_back(Draw(figure));
+    section.figures.push_back(Draw(figure, report.style));
   }
   report.AddCsv("improvement", csv);
   report.content.sections.push_back(std::move(section));
@@ -309,7 +311,10 @@ void AddProfiles(Report& report) {
       std::ranges::copy(PerformanceProfileIntervals(scores, thresholds), intervals.begin());
     }
     FigureLine& line =
-        figure.lines.emplace_back(FigureLine{.label = report.labels[v], .style = v, .points = {}});
+        figure.lines.emplace_back(FigureLine{.label = report.labels[v],
+                                             .style = v,
+                                             .points = {},
+                                             .colour = report.comparison.colours[v]});
     for (std::size_t i = 0; i < thresholds.size(); ++i) {
       line.points.push_back({thresholds[i], shares[i], intervals[i]});
       csv += CsvLine()
@@ -325,7 +330,7 @@ void AddProfiles(Report& report) {
        .title = "Performance profiles",
        .paragraphs = {"A curve that lies above another everywhere belongs to the better variant; "
                       "where curves cross, the answer depends on what counts."},
-       .figures = {Draw(figure)}});
+       .figures = {Draw(figure, report.style)}});
 }
 
 }  // namespace stableaa

@@ -27,8 +27,8 @@ void MakeNamesUnique(ReportContent& content) {
 }  // namespace
 
 ReportContent MakeReportContent(std::span<const RunRecord> records, const Comparison& comparison,
-                                const std::vector<FailedRun>& failed) {
-  Report report{.records = records, .comparison = comparison};
+                                const std::vector<FailedRun>& failed, const FigureStyle& style) {
+  Report report{.records = records, .comparison = comparison, .style = style};
   AddSummary(report, failed);
   if (!comparison.environments.empty()) {
     AddCurves(report);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stableaa/experiment/report/content.h"
+#include "stableaa/experiment/report/figure_style.h"
 #include "stableaa/experiment/results/comparison.h"
 
 namespace stableaa {
@@ -19,7 +20,8 @@ struct FailedRun {
 
 // Everything but the title and the attachments. Needs at least one record.
 ReportContent MakeReportContent(std::span<const RunRecord> records, const Comparison& comparison,
-                                const std::vector<FailedRun>& failed);
+                                const std::vector<FailedRun>& failed,
+                                const FigureStyle& style = {});
 
 // For people: 0.123, 1.23, 12.3, 123, 12,345; "–" for NaN, "∞" for infinity.
 std::string ShownNumber(double number);

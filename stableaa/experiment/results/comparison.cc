@@ -422,6 +422,122 @@ VariantNames NamesOf(std::span<const RunRecord> records, const VaryingKeys& keys
   return {options.labels, labels, presets};
 }
 
+// ---- Colours and order ----
+
+// What a name stands for.
+using VariantsByName = std::map<std::string, std::vector<Variant>>;
+
+VariantsByName NamedVariants(std::span<const RunRecord> records, const VaryingKeys& keys,
+                             const VariantNames& names) {
+  VariantsByName named;
+  for (const RunRecord& record : records) {
+    const Variant variant = keys.VariantOf(record), here = keys.VariantHere(record);
+    const Variant preset{.preset = variant.preset};
+    for (const Variant& called : {variant, here, preset}) {
+      for (const std::string& name : {called.Label(), names.Of(called)}) {
+        std::vector<Variant>& variants = named[name];
+        if (std::ranges::find(variants, variant) == variants.end()) variants.push_back(variant);
+      }
+    }
+  }
+  return named;
+}
+
+[[noreturn]] void RefuseName(std::string_view of_what, const std::string& name,
+                             const std::set<std::string>& known) {
+  throw BadInput(fmt::format("{} '{}', expected one of {}{}", of_what, Shorten(name), Quoted(known),
+                             DidYouMean(name, {known.begin(), known.end()})));
+}
+
+std::set<std::string> NamesIn(const VariantsByName& named) {
+  std::set<std::string> names;
+  for (const auto& [name, variants] : named) names.insert(name);
+  return names;
+}
+
+bool IsColour(std::string_view text) {
+  return text.size() == 7 && text[0] == '#' &&
+         text.find_first_not_of("0123456789abcdefABCDEF", 1) == std::string_view::npos;
+}
+
+// By variant; empty where none is given.
+std::vector<std::string> ColoursOf(const std::vector<Variant>& variants,
+                                   const VariantsByName& named, const ComparisonOptions& options) {
+  std::map<std::string, std::string> given;
+  for (const std::string& rule : options.colours) {
+    const std::size_t at = std::min(rule.rfind('='), rule.size());
+    const std::string name(Trim(rule.substr(0, at)));
+    const std::string colour(at < rule.size() ? Trim(rule.substr(at + 1)) : "");
+    if (!named.contains(name)) RefuseName("a colour for", name, NamesIn(named));
+    if (!IsColour(colour)) {
+      throw BadInput(fmt::format("the colour of '{}': expected #rrggbb, found '{}'", Shorten(name),
+                                 Shorten(colour)));
+    }
+    if (!given.emplace(name, colour).second) {
+      throw BadInput(fmt::format("two colours for '{}'", Shorten(name)));
+    }
+  }
+  std::vector<std::string> colours(variants.size());
+  std::vector<std::size_t> told_of(variants.size(), std::numeric_limits<std::size_t>::max());
+  for (const auto& [name, colour] : given) {
+    const std::vector<Variant>& called = named.at(name);
+    for (const Variant& variant : called) {
+      const auto place =
+          static_cast<std::size_t>(std::ranges::find(variants, variant) - variants.begin());
+      if (place == variants.size() || called.size() > told_of[place]) continue;
+      colours[place] = colour;
+      told_of[place] = called.size();  // the name of fewer variants says more
+    }
+  }
+  return colours;
+}
+
+// The names in "A,B,C". Names may contain commas too: the longest known one wins.
+std::vector<std::string> NamesInList(std::string_view list, const std::set<std::string>& known) {
+  std::vector<std::string> names;
+  for (bool has_more = true; has_more;) {
+    list = Trim(list);
+    std::string_view found, rest;
+    for (const std::string& name : known) {
+      if (!list.starts_with(name) || name.size() <= found.size()) continue;
+      const std::string_view after = Trim(list.substr(name.size()));
+      if (!after.empty() && after.front() != ',') continue;
+      found = name;
+      rest = after;
+    }
+    if (found.empty()) {
+      RefuseName("an order of", std::string(Trim(list.substr(0, list.find(',')))), known);
+    }
+    names.emplace_back(found);
+    has_more = !rest.empty();
+    list = rest.substr(has_more ? 1 : 0);
+  }
+  return names;
+}
+
+// The names that come first, in their order.
+std::vector<std::string> OrderedNames(const ComparisonOptions& options,
+                                      const std::set<std::string>& known) {
+  std::vector<std::string> ordered;
+  for (const std::string& list : options.order) {
+    for (std::string& name : NamesInList(list, known)) {
+      if (std::ranges::find(ordered, name) != ordered.end()) {
+        throw BadInput(fmt::format("an order that has '{}' twice", Shorten(name)));
+      }
+      ordered.push_back(std::move(name));
+    }
+  }
+  return ordered;
+}
+
+// Moves these to the front; the others keep their order behind them.
+template <typename Item>
+void MoveToFront(const std::vector<Item>& first, std::vector<Item>& items) {
+  std::ranges::stable_sort(items, {}, [&first](const Item& item) {
+    return std::ranges::find(first, item) - first.begin();
+  });
+}
+
 void RequireDifferentNames(const EnvironmentResults& results) {
   std::set<std::string> names;
   for (const VariantRuns& variant : results.variants) {
@@ -520,6 +636,24 @@ Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& 
     }
   }
   std::ranges::sort(comparison.variants, ComesBefore);
+  const VariantsByName named = NamedVariants(records, keys, comparison.names);
+  std::set<std::string> known = NamesIn(named);
+  for (const RunRecord& record : records) known.insert(record.options.train.env);
+  std::vector<Variant> first_variants;
+  std::vector<std::string> envs, first_envs;
+  for (const std::string& name : OrderedNames(options, known)) {
+    const auto variants = named.find(name);
+    if (variants == named.end()) {
+      first_envs.push_back(name);
+      continue;
+    }
+    for (const Variant& variant : comparison.variants) {
+      if (std::ranges::find(variants->second, variant) != variants->second.end()) {
+        first_variants.push_back(variant);
+      }
+    }
+  }
+  MoveToFront(first_variants, comparison.variants);
 
   std::map<std::string, std::vector<Candidate>> by_env;
   for (const RunRecord& record : records) {
@@ -534,10 +668,13 @@ Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& 
          .label = comparison.names.Of(is_named ? variant : here)});
   }
   CheckThresholds(options, by_env);
-  for (const auto& [env, candidates] : by_env) {
-    AddEnvironment(env, candidates, options, comparison);
+  for (const auto& [env, candidates] : by_env) envs.push_back(env);
+  MoveToFront(first_envs, envs);
+  for (const std::string& env : envs) {
+    AddEnvironment(env, by_env.at(env), options, comparison);
   }
   DropUnusedVariants(comparison);
+  comparison.colours = ColoursOf(comparison.variants, named, options);
   for (const Variant& variant : comparison.variants) {
     comparison.labels.push_back(comparison.names.Of(variant));
   }

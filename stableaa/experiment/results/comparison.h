@@ -116,7 +116,8 @@ struct LeftOutRun {
 struct Comparison {
   // With the values of all keys that vary anywhere, so that they are the same in all environments.
   std::vector<Variant> variants;
-  std::vector<std::string> labels;  // their names
+  std::vector<std::string> labels;   // their names
+  std::vector<std::string> colours;  // "#rrggbb" as given; empty: as a figure likes
   VariantNames names;
   std::vector<EnvironmentResults> environments;
   std::vector<LeftOutRun> left_out;
@@ -131,10 +132,18 @@ struct ComparisonOptions {
   std::map<std::string, double> thresholds = {};
   // Names of variants, "VARIANT=TEXT".
   std::vector<std::string> labels = {};
+  // Colours of variants, "VARIANT=#rrggbb", where VARIANT is a label, a name given by `labels`, or
+  // a preset. What is said of a variant precedes what is said of its preset.
+  std::vector<std::string> colours = {};
+  // Lists "A,B,C" of variants, as above, and of environments: these come first, in this order. All
+  // others follow in the usual order: environments and presets by name, values of keys ascending.
+  std::vector<std::string> order = {};
 };
 
 // Borrows the records. BadInput for a threshold of an environment without runs, for a label of an
-// unknown variant, and for labels that give two variants of an environment the same name.
+// unknown variant, for labels that give two variants of an environment the same name, for a
+// malformed colour or one of an unknown variant, and for an order of something unknown or of
+// something twice.
 Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& options = {});
 
 // The keys whose values differ between any two runs, except those that say nothing about the

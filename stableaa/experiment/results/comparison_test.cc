@@ -37,6 +37,70 @@ TEST(Variants, AreNamedByTheKeysInWhichRunsOfAPresetDiffer) {
       << "numbers in their order, not that of letters";
 }
 
+// Two presets of one variant and one of two, in two environments.
+std::vector<RunRecord> SomeRecords() {
+  std::vector<RunRecord> records;
+  for (const char* const env : {"minatar/breakout", "minatar/freeway"}) {
+    records.push_back(MakeRecord({.env = env, .preset = "dqn", .returns = {1}}));
+    records.push_back(MakeRecord({.env = env, .preset = "raa", .returns = {1}}));
+    for (const char* const eta : {"agent.eta=0.5", "agent.eta=1"}) {
+      records.push_back(
+          MakeRecord({.env = env, .preset = "stable-reg", .returns = {1}, .settings = {eta}}));
+    }
+  }
+  return records;
+}
+
+TEST(Variants, StandInTheGivenOrder) {
+  const std::vector<RunRecord> records = SomeRecords();
+  const auto labels = [&](const std::string& order) {
+    return Labels(Compare(records, {.order = {order}}));
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(labels("stable-reg, η = 1.0 , raa"),
+            (Words{"stable-reg, η = 1.0", "raa", "dqn", "stable-reg, η = 0.5"}));
+  EXPECT_EQ(labels("stable-reg,dqn"),
+            (Words{"stable-reg, η = 0.5", "stable-reg, η = 1.0", "dqn", "raa"}))
+      << "a preset is all of its variants";
+  EXPECT_EQ(labels("stable-reg, η = 1.0,stable-reg,dqn")[1], "stable-reg, η = 0.5");
+  const Comparison named =
+      Compare(records, {.labels = {"raa=RAA, ours"}, .order = {"RAA, ours", "minatar/freeway"}});
+  EXPECT_EQ(named.labels[0], "RAA, ours");
+  EXPECT_EQ(named.environments[0].env, "minatar/freeway");
+  EXPECT_EQ(named.environments[0].variants[0].label, "RAA, ours");
+  for (const char* const wrong : {"", "dqn,", ",dqn", "dqn raa", "c51", "dqn,c51"}) {
+    EXPECT_TRUE(MessageOf([&] { labels(wrong); }).starts_with("an order of '")) << wrong;
+  }
+  EXPECT_EQ(MessageOf([&] { labels("dqn,dqn"); }), "an order that has 'dqn' twice");
+  EXPECT_NE(MessageOf([&] { labels("dqm"); }).find("did you mean 'dqn'?"), std::string::npos);
+}
+
+TEST(Variants, HaveTheGivenColours) {
+  const std::vector<RunRecord> records = SomeRecords();
+  const auto colours = [&](const std::vector<std::string>& rules) {
+    return Compare(records, {.labels = {"raa=RAA"}, .colours = rules}).colours;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(colours({}), (Words{"", "", "", ""}));
+  EXPECT_EQ(colours({"RAA=#00ff7F"}), (Words{"", "#00ff7F", "", ""}));
+  for (const bool preset_first : {false, true}) {
+    Words rules = {"stable-reg, η = 1.0=#222222", "stable-reg=#111111"};
+    if (preset_first) std::ranges::reverse(rules);
+    EXPECT_EQ(colours(rules), (Words{"", "", "#111111", "#222222"})) << "the variant's comes first";
+  }
+  for (const char* const wrong :
+       {"raa=red", "raa=#12345", "raa=#12345g", "raa=#1234567", "raa=", "raa=#12\n456"}) {
+    EXPECT_TRUE(MessageOf([&] {
+                  colours({wrong});
+                }).starts_with("the colour of 'raa': expected #rrggbb, found '"))
+        << wrong;
+  }
+  EXPECT_EQ(MessageOf([&] { colours({"c51=#123456"}); }),
+            "a colour for 'c51', expected one of 'RAA', 'dqn', 'raa', 'stable-reg', 'stable-reg, η "
+            "= 0.5', 'stable-reg, η = 1.0'");
+  EXPECT_EQ(MessageOf([&] { colours({"raa=#123456", "raa=#654321"}); }), "two colours for 'raa'");
+}
+
 TEST(Variants, DoNotDifferBySeedStepsThreadsOrFamilyOfEnvironments) {
   const std::vector<RunRecord> records = {
       MakeRecord({.returns = {1}}),
