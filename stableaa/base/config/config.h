@@ -37,6 +37,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -91,6 +92,13 @@ class ConfigSource {
     std::string place;  // for messages: "my.toml:3", "--set anderson.memory=5"
   };
   std::vector<Mention> Mentions() const;
+
+  // Takes out what the source says about itself under a name that is no configuration key. Nothing
+  // if it says nothing; BadInput, naming the place, if that is not a string.
+  struct Remark {
+    std::string text, place;
+  };
+  std::optional<Remark> TakeRemark(const std::string& name);
 
  private:
   friend class Config;

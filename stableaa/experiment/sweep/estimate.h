@@ -13,6 +13,7 @@
 #define STABLEAA_EXPERIMENT_SWEEP_ESTIMATE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -31,6 +32,8 @@ struct EstimateOptions {
   double seconds = 2.5;          // of learning, for each variant
   double patience_seconds = 30;  // for the first update; Python is slow to start
   std::size_t max_variants = 6;
+  // Besides the runs' own: those of a search's rungs to come, whoever will make them.
+  std::int64_t later_steps = 0;
   // Polled while measuring; true ends it with WorkFailed("interrupted").
   std::function<bool()> interrupted = [] { return false; };
 };
