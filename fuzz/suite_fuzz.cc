@@ -17,6 +17,17 @@ namespace {
 // More combinations would only take time.
 constexpr std::ptrdiff_t kMaxCommas = 40;
 
+// More draws would, too: at most two digits after "draws = ".
+bool HasManyDraws(std::string_view text) {
+  for (std::size_t at = text.find("draws"); at != std::string_view::npos;
+       at = text.find("draws", at + 1)) {
+    const std::string_view number = text.substr(at, text.find('\n', at) - at);
+    if (std::ranges::count_if(number, [](char c) { return c >= '0' && c <= '9'; }) > 2) return true;
+    if (number.find_first_of("eE") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 void CheckRun(const SuiteRun& run) {
   run.options.Validate();
   RunOptions again;
@@ -27,14 +38,17 @@ void CheckRun(const SuiteRun& run) {
 }
 
 void Try(std::string_view text) {
-  if (std::ranges::count(text, ',') > kMaxCommas) return;
+  if (std::ranges::count(text, ',') > kMaxCommas || HasManyDraws(text)) return;
   Suite suite;
   if (!Accepts([&] { suite = ParseSuite(text, "fuzz.toml"); })) return;
   Require(!suite.runs.empty() && suite.runs.size() <= kMaxSuiteRuns);
   Require(suite.runs.size() % suite.seeds.size() == 0);
+  if (suite.search) Require(suite.runs.size() % suite.search->draws == 0);
   std::set<std::string> names;
   for (const SuiteRun& run : suite.runs) {
     Require(names.insert(run.name).second);
+    Require(run.variant < suite.variants.size());
+    Require(run.draw <= (suite.search ? suite.search->draws : 0));
     Require(run.name.size() < 240 && run.name.front() != '.');
     Require(run.name.find_first_of("/ \n") == std::string::npos);
   }

@@ -88,6 +88,21 @@ RunChoice ChoiceOf(const std::vector<ConfigSource>& sources) {
   return choice;
 }
 
+// Whether the preset is a mere label: a file with every key of a run, such as its config.toml, needs
+// no preset, and the one that it names may have been a file.
+bool IsLabelOf(const ConfigSource& file, const std::string& preset) {
+  const std::vector<Preset> built_in = Presets();
+  if (std::ranges::find(built_in, preset, &Preset::name) != built_in.end()) return false;
+  const std::vector<ConfigSource::Mention> mentions = file.Mentions();
+  const std::vector<ConfigKey> keys = AllKeys({});
+  return ChoiceOf({file}).preset == preset &&
+         std::ranges::all_of(keys, [&mentions](const ConfigKey& key) {
+           return std::ranges::any_of(mentions, [&key](const ConfigSource::Mention& mention) {
+             return mention.key == key.key || mention.key.starts_with(key.key + '.');
+           });
+         });
+}
+
 std::string FirstOf(const std::optional<std::string>& flag, const std::string& given,
                     const std::string& otherwise) {
   if (flag) return *flag;
@@ -176,8 +191,11 @@ void SettingsFlags::AddTo(CLI::App& added_to, const KeyUse& uses) {
 void SettingsFlags::AddPresetTo(CLI::App& added_to) {
   std::vector<std::string> names;
   for (const Preset& known : Presets()) names.push_back(known.name);
-  added_to.add_option("--preset", preset, "Agent (default: stable-aa)")
-      ->type_name(fmt::format("{}", fmt::join(names, "|")));
+  added_to
+      .add_option("--preset", preset,
+                  "Agent: a built-in one, or a TOML file of keys whose 'preset' names the one to "
+                  "start from (default: stable-aa)")
+      ->type_name(fmt::format("{}|FILE.toml", fmt::join(names, "|")));
   added_to
       .add_option("--env", env,
                   "Environment ('stableaa env list' shows all); its family (atari, minatar, "
@@ -194,7 +212,9 @@ std::vector<ConfigKey> SettingsFlags::Apply(Config& config, const RunChoice& oth
   }
   const std::string chosen_env = FirstOf(env, given.env, otherwise.env);
   const std::string chosen_preset = FirstOf(preset, given.preset, otherwise.preset);
-  LoadPreset(config, chosen_env, chosen_preset);
+  const bool is_label = !preset && config_file && IsLabelOf(sources.front(), chosen_preset);
+  const PresetKeys keys = is_label ? PresetKeys{chosen_preset} : ReadPreset(chosen_preset);
+  LoadPreset(config, chosen_env, keys);
   std::vector<ConfigKey> before = config.Keys();
   for (const ConfigSource& source : sources) config.Apply(source);
   // The choice itself, with the environment in its canonical spelling.
@@ -205,9 +225,9 @@ std::vector<ConfigKey> SettingsFlags::Apply(Config& config, const RunChoice& oth
          : SetByFlag(config, "train.env", id, "--env");
   }
   if (preset) {
-    SetByFlag(config, "train.preset", *preset, "--preset");
-  } else if (!chosen_preset.empty()) {
-    config.Set(fmt::format("train.preset={}", chosen_preset), "--preset");
+    SetByFlag(config, "train.preset", keys.name, "--preset");
+  } else if (!keys.name.empty()) {
+    config.Set(fmt::format("train.preset={}", keys.name), "--preset");
   }
   return before;
 }

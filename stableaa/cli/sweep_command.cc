@@ -22,6 +22,7 @@
 #include "stableaa/cli/flag_checks.h"
 #include "stableaa/cli/option_flag.h"
 #include "stableaa/cli/program.h"
+#include "stableaa/cli/settings.h"
 #include "stableaa/core/error.h"
 #include "stableaa/experiment/suite/suite.h"
 #include "stableaa/experiment/sweep/estimate.h"
@@ -34,6 +35,7 @@ struct SweepFlags {
   std::string suite;
   std::optional<int> jobs, threads;
   std::optional<std::string> out;
+  std::vector<std::string> overrides;
   bool dry_run = false;
   bool no_estimate = false;
   bool json = false;
@@ -86,6 +88,10 @@ void PrintPlan(const Suite& suite, const Sweep& sweep, const SweepOptions& optio
   if (suite.stop.minutes) {
     fmt::print("  {:<24}  {:g} minutes each\n", "for at most", *suite.stop.minutes);
   }
+  if (const SearchProgress* search = sweep.search()) {
+    for (const std::string& line : SearchLines(*suite.search)) fmt::print("  {}\n", line);
+    for (const std::string& line : search->FirstDraws(kRunsListed)) fmt::print("{}\n", line);
+  }
   const std::size_t listed = suite.runs.size() <= kRunsListed ? suite.runs.size() : 3;
   for (std::size_t i = 0; i < listed; ++i) {
     fmt::print("  {}{}\n", suite.runs[i].name, StateOf(sweep.runs()[i]));
@@ -137,6 +143,7 @@ std::optional<SweepEstimate> Estimate(const SweepFlags& flags, const Suite& suit
     return EstimateSweep(sweep.runs(), suite.stop,
                          {.train = options.train,
                           .jobs = options.jobs,
+                          .later_steps = sweep.search() ? sweep.search()->LaterSteps() : 0,
                           .interrupted = [&interrupt] { return interrupt.requested(); }});
   } catch (const Error& error) {
     if (!interrupt.requested()) {
@@ -178,6 +185,9 @@ void Conclude(const SweepFlags& flags, const Sweep& sweep, const SweepOptions& o
   if (flags.json) PrintJson(sweep, options, false, std::nullopt);
   const std::string out = ShownPath(options.out);
   const SweepCounts counts = Count(sweep.runs());
+  if (!flags.json && sweep.search() != nullptr) {
+    for (const std::string& line : sweep.search()->BestDraws()) fmt::print("{}\n", line);
+  }
   if (!flags.json) fmt::print("{}: {}\n", out, SweepSummary(sweep.runs(), std::nullopt));
   if (!complete) LogInfo("stopped; the same command goes on");
   if (counts.failed == 0) return;
@@ -195,7 +205,12 @@ void RunSweep(const SweepFlags& flags) {
   if (flags.out && flags.out->empty()) {
     throw BadInput("--out: expected a directory, found an empty name");
   }
-  Suite suite = ReadSuite(flags.suite);
+  std::vector<ConfigSource> overrides;
+  for (const std::string& assignment : flags.overrides) {
+    overrides.push_back(ConfigSource::FromOverride(assignment));
+    RequireUse(overrides.back(), "sweep", KeyUse::Runs());
+  }
+  Suite suite = ReadSuite(flags.suite, overrides);
   const InterruptGuard interrupt;  // not earlier: reading the suite may wait for a pipe's writer
   if (flags.threads) suite.SetThreads(*flags.threads);
   const int threads = suite.runs.front().options.train.threads;
@@ -240,6 +255,13 @@ void AddSweepCommand(CLI::App& program) {
       ->type_name("N in [1, 1024]");
   sweep->add_option("--out", flags->out, "Directory of all runs (default: runs/<name of SUITE>)")
       ->type_name("DIR");
+  sweep
+      ->add_option("--set", flags->overrides,
+                   "Value for one key, for all runs ('stableaa config keys' lists them); may be "
+                   "repeated, wins over the suite; not for keys that vary in it")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
   sweep->add_flag("--dry-run", flags->dry_run,
                   "Only say what would be run, how long it would take and how much disk it needs");
   sweep->add_flag("--no-estimate", flags->no_estimate,
@@ -252,12 +274,19 @@ void AddSweepCommand(CLI::App& program) {
       "  set.eval.interval_steps = 5_000      # any keys ('stableaa config keys'), for all runs\n"
       "  axes.env = [\"minatar/breakout\", \"minatar/asterix\"]\n"
       "  axes.preset = [\"raa\", \"stable-aa\"]    # zip.* advance together instead\n"
+      "  axes.variant = [{ label = \"m = 3\", agent.targets = 3 }, { preset = \"my.toml\" }]\n"
+      "With [search], each combination is run at points drawn from ranges, and with halving only\n"
+      "the best of them go on: DIR/search.csv has all draws, the end of the sweep shows the best.\n"
+      "  search.draws = 16\n"
+      "  search.halving = { rungs = 3, factor = 3 }\n"
+      "  search.ranges.optimizer.learning_rate = { low = 1e-5, high = 1e-2, scale = \"log\" }\n"
       "Runs that are in DIR already are kept if they are done and resumed if they are not, so the\n"
       "same command goes on after Ctrl-C (exit code 0, every run makes a checkpoint), a kill or a\n"
       "failure, to the same results. A run that fails does not end the others; the exit code is 1\n"
       "then. DIR/sweep.json has the status of all runs, DIR/logs what they said.\n"
       "Example: stableaa sweep configs/minatar/figure1.toml --jobs 2 --out runs/figure1\n"
-      "         stableaa sweep configs/paper/figure1.toml --dry-run --out runs/paper\n");
+      "         stableaa sweep configs/paper/figure1.toml --dry-run --out runs/paper\n"
+      "         stableaa sweep configs/search/minatar.toml --set agent.n_step=3 --dry-run\n");
   sweep->callback([flags] { RunSweep(*flags); });
 }
 

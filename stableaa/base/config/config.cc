@@ -546,6 +546,21 @@ std::vector<ConfigSource::Mention> ConfigSource::Mentions() const {
   return mentions;
 }
 
+std::optional<ConfigSource::Remark> ConfigSource::TakeRemark(const std::string& name) {
+  const auto found = std::ranges::find(*entries_, name, &ConfigEntry::key);
+  if (found == entries_->end()) return std::nullopt;
+  const auto* text = std::get_if<std::string>(&found->value.is);
+  if (text == nullptr) {
+    throw BadInput(
+        fmt::format("{}: {} wants a string, found {}", found->place, name, WhatIs(found->value)));
+  }
+  Remark remark{*text, found->place};
+  auto rest = std::make_shared<std::vector<ConfigEntry>>(*entries_);
+  rest->erase(rest->begin() + (found - entries_->begin()));
+  entries_ = std::move(rest);
+  return remark;
+}
+
 // ---- Reading ----
 
 ConfigField* Config::Find(std::string_view key) const {

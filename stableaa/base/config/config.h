@@ -95,6 +95,13 @@ class ConfigSource {
   };
   std::vector<Mention> Mentions() const;
 
+  // Takes out what the source says about itself under a name that is no configuration key. Nothing
+  // if it says nothing; BadInput, naming the place, if that is not a string.
+  struct Remark {
+    std::string text, place;
+  };
+  std::optional<Remark> TakeRemark(const std::string& name);
+
  private:
   friend class Config;
   ConfigSource() = default;

@@ -20,6 +20,7 @@
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
 #include "stableaa/experiment/report/page.h"
+#include "stableaa/experiment/report/search_results.h"
 #include "stableaa/experiment/sweep/status.h"
 
 namespace stableaa {
@@ -94,6 +95,7 @@ struct RunPlaces {
 void ApplyNote(const NotedRun& note, const std::optional<double>& stop_return, RunRecord& record) {
   if (stop_return) record.stop_return = stop_return;
   if (note.steps_wanted) record.suite_steps = *note.steps_wanted;
+  if (!note.label.empty()) record.label = note.label;
   // Complete by the suite's current steps, which may exceed those it was run with.
   if (note.status == "done") record.ended_early = record.step < record.planned_steps();
 }
@@ -351,11 +353,13 @@ ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& pr
                         .records = std::move(found.records),
                         .comparison = {},
                         .failed = std::move(found.failed)};
+  const std::vector<SearchResults> searches = TakeSearches(options.directories, summary.records);
   summary.comparison = Compare(summary.records, options.comparison);
   ReportContent content =
       MakeReportContent(summary.records, summary.comparison, summary.failed, options.style);
   content.title = options.title.empty() ? TitleOfSweep(options.directories) : options.title;
   if (content.title.empty()) content.title = fmt::format("{} runs", summary.records.size());
+  AddSearches(searches, content);
   if (!attachments.empty()) {
     content.sections.insert(
         content.sections.begin(),

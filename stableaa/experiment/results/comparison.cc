@@ -410,6 +410,30 @@ std::string Quoted(const std::set<std::string>& names) {
   return text;
 }
 
+// What suites call the variants, by their labels: only where an environment has no two variants of
+// that name.
+std::map<std::string, std::string> SuiteNames(std::span<const RunRecord> records,
+                                              const VaryingKeys& keys) {
+  std::map<std::string, std::set<std::string>> names;                           // by label
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> labels;  // by env and name
+  for (const RunRecord& record : records) {
+    const std::string label = keys.VariantOf(record).Label();
+    const std::string name(Trim(WithoutControls(record.label)));
+    names[label].insert(name.empty() ? label : name);
+    labels[{record.options.train.env, name.empty() ? label : name}].insert(label);
+  }
+  std::set<std::string> ambiguous;
+  for (const auto& [place, called] : labels) {
+    if (called.size() > 1) ambiguous.insert(place.second);
+  }
+  std::map<std::string, std::string> unique;
+  for (const auto& [label, called] : names) {
+    const std::string& name = *called.begin();
+    if (called.size() == 1 && name != label && !ambiguous.contains(name)) unique[label] = name;
+  }
+  return unique;
+}
+
 // With the labels used across all environments and those used in each one.
 VariantNames NamesOf(std::span<const RunRecord> records, const VaryingKeys& keys,
                      const ComparisonOptions& options) {
@@ -419,7 +443,7 @@ VariantNames NamesOf(std::span<const RunRecord> records, const VaryingKeys& keys
     labels.insert(keys.VariantHere(record).Label());
     presets.insert(Variant{.preset = record.options.train.preset}.Label());
   }
-  return {options.labels, labels, presets};
+  return {options.labels, labels, presets, SuiteNames(records, keys)};
 }
 
 // ---- Colours and order ----
@@ -561,9 +585,12 @@ std::string Variant::Label() const { return LabelOf(preset, values); }
 
 VariantNames::VariantNames(const std::vector<std::string>& rules,
                            const std::set<std::string>& labels,
-                           const std::set<std::string>& presets) {
+                           const std::set<std::string>& presets,
+                           const std::map<std::string, std::string>& of_suites)
+    : of_suites_(of_suites) {
   std::set<std::string> known = labels;
   known.insert(presets.begin(), presets.end());
+  for (const auto& [label, name] : of_suites) known.insert(name);
   for (const std::string& rule : rules) {
     // Labels and texts may contain '=' too: the longest existing label wins.
     std::size_t at = rule.rfind('=');
@@ -589,6 +616,10 @@ VariantNames::VariantNames(const std::vector<std::string>& rules,
 std::string VariantNames::Of(const Variant& variant) const {
   const auto given = given_.find(variant.Label());
   if (given != given_.end()) return given->second;
+  if (const auto of_suite = of_suites_.find(variant.Label()); of_suite != of_suites_.end()) {
+    const auto renamed = given_.find(of_suite->second);
+    return renamed == given_.end() ? of_suite->second : renamed->second;
+  }
   return OfPreset(variant.preset) + LabelOf("", variant.values);
 }
 

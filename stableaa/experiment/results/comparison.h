@@ -44,17 +44,22 @@ class VariantNames {
   VariantNames() = default;
   // Takes rules "VARIANT=TEXT", where VARIANT is one of the `labels` or `presets`; control
   // characters are dropped from TEXT. BadInput for a malformed rule, for an unknown VARIANT (the
-  // message lists the known ones), and for two rules for the same one.
+  // message lists the known ones), and for two rules for the same one. `of_suites` has the names
+  // that suites give to labels; VARIANT may be one of these too.
   VariantNames(const std::vector<std::string>& rules, const std::set<std::string>& labels,
-               const std::set<std::string>& presets);
+               const std::set<std::string>& presets,
+               const std::map<std::string, std::string>& of_suites = {});
 
-  // The name given to its label, else its label with the name given to its preset.
+  // The name given to its label, by the user or else by a suite; else its label with the name given
+  // to its preset.
   std::string Of(const Variant& variant) const;
   std::string OfPreset(const std::string& preset) const;
-  bool HasLabel(const std::string& label) const { return given_.contains(label); }
+  bool HasLabel(const std::string& label) const {
+    return given_.contains(label) || of_suites_.contains(label);
+  }
 
  private:
-  std::map<std::string, std::string> given_;
+  std::map<std::string, std::string> given_, of_suites_;
 };
 
 // A run that takes part in the comparison.

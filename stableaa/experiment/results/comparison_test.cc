@@ -540,4 +540,37 @@ TEST(Estimates, MedianOfStepsIsInfiniteWhereHalfOfTheRunsNeverArrive) {
   EXPECT_EQ(estimate.interval->high, kInfinity);
 }
 
+// ---- Names that suites give ----
+
+std::vector<RunRecord> Labelled(const std::vector<std::pair<std::string, std::string>>& runs) {
+  std::vector<RunRecord> records;
+  for (const auto& [eta, label] : runs) {
+    records.push_back(MakeRecord({.preset = "raa",
+                                  .seed = records.size(),
+                                  .returns = {1, 2},
+                                  .settings = {"agent.eta=" + eta}}));
+    records.back().label = label;
+  }
+  return records;
+}
+
+TEST(SuiteNamesOfVariants, AreShownAndCanBeRenamed) {
+  const auto records = Labelled({{"0.1", "weak"}, {"0.1", "weak"}, {"1", "strong"}, {"2", ""}});
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(Compare(records).labels, (Texts{"weak", "strong", "raa, η = 2.0"}));
+  EXPECT_EQ(Compare(records).environments[0].variants[0].label, "weak");
+  EXPECT_EQ(Compare(records, {.labels = {"weak=Faint", "raa, η = 1.0=Firm"}}).labels,
+            (Texts{"Faint", "Firm", "raa, η = 2.0"}));
+}
+
+TEST(SuiteNamesOfVariants, AreLeftOutWhereTheyWouldMislead) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(Compare(Labelled({{"0.1", "a"}, {"1", "a"}})).labels,
+            (Texts{"raa, η = 0.1", "raa, η = 1.0"}));
+  EXPECT_EQ(Compare(Labelled({{"0.1", "a"}, {"0.1", "b"}, {"1", "c"}})).labels,
+            (Texts{"raa, η = 0.1", "c"}));
+  EXPECT_EQ(Compare(Labelled({{"0.1", "raa, η = 1.0"}, {"1", ""}})).labels,
+            (Texts{"raa, η = 0.1", "raa, η = 1.0"}));
+}
+
 }  // namespace stableaa::comparison_test

@@ -49,6 +49,7 @@ struct RunRecord {
   bool ended_early = false;                // by the suite's stop rule
   std::optional<double> stop_return = {};  // stop.eval_return
   std::int64_t suite_steps = 0;            // for this run; may have grown since it was run
+  std::string label = {};                  // SuiteRun::label
 
   bool complete() const { return step >= options.train.steps; }
   bool ended() const { return complete() || ended_early; }

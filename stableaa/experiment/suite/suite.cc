@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <system_error>
@@ -29,6 +30,7 @@ constexpr std::size_t kMostSuiteBytes = std::size_t{1} << 20;
 // File names are limited to 255 bytes, which must also hold the seed, a suffix and ".tmp".
 constexpr std::size_t kMaxName = 180;
 constexpr int kMaxThreads = 1024;
+constexpr std::size_t kMaxLabel = 100;
 
 constexpr std::string_view kEnv = "env";
 constexpr std::string_view kPreset = "preset";
@@ -79,11 +81,26 @@ std::string LastPart(const std::string& key) { return key.substr(key.rfind('.') 
 
 // ---- The file ----
 
+// A value for a configuration key, or for env or preset.
+struct Setting {
+  std::string key;
+  TomlValue value;
+};
+
+// One value of an axis: what it sets, nothing if it leaves all to the preset.
+struct Choice {
+  std::string text;  // for people
+  std::vector<Setting> settings = {};
+};
+
 // One entry of the file: one or several values for a key.
 struct Given {
-  std::string key;  // a configuration key, or env or preset
-  std::vector<TomlValue> values;
+  enum class Kind { kKey, kTables, kDraws };
+
+  std::string key;  // a configuration key, or env or preset, or the name of an axis of tables
+  std::vector<Choice> choices;
   std::string place;  // file:line
+  Kind kind = Kind::kKey;
 };
 
 // Axes that advance together.
@@ -96,18 +113,62 @@ struct SuiteFile {
   std::optional<Given> steps;
   StopRules stop;
   std::vector<Given> set;
-  std::vector<Axis> axes;
+  std::vector<ConfigSource> overrides;
+  std::vector<Axis> axes;  // the draws of a search are the last one
+  std::optional<SearchPlan> search;
+  std::map<std::string, PresetKeys> presets;  // that the file names, by how it does
 };
 
 // BadInput names the file and line.
-void Apply(const Given& given, const TomlValue& value, Config& config) {
-  config.Apply(ConfigSource::FromValue(given.key, value, given.place));
+void ApplyAll(const Given& given, const Choice& choice, Config& config) {
+  for (const Setting& setting : choice.settings) {
+    if (setting.key == kEnv || setting.key == kPreset) continue;
+    config.Apply(ConfigSource::FromValue(setting.key, setting.value, given.place));
+  }
+}
+
+// "env" and "preset" for their long names.
+std::string ShortKey(const std::string& key) {
+  return key == "train.env" || key == "train.preset" ? LastPart(key) : key;
+}
+
+// Whether a value for one of the keys is, or is part of, a value for the other.
+bool Overlap(const std::string& a, const std::string& b) {
+  return a == b || a.starts_with(b + '.') || b.starts_with(a + '.');
+}
+
+// The settings of a table, with dotted keys.
+void Flatten(const TomlValue::Table& table, const std::string& prefix,
+             const std::function<bool(const std::string&)>& takes_tables,
+             std::vector<Setting>& settings) {
+  for (const TomlValue::Member& member : table) {
+    const std::string key = prefix + member.key;
+    const auto* inner = std::get_if<TomlValue::Table>(&member.value.is);
+    if (inner == nullptr || takes_tables(key)) {
+      settings.push_back({ShortKey(key), member.value});
+    } else {
+      Flatten(*inner, key + '.', takes_tables, settings);
+    }
+  }
+}
+
+// "stable-aa, targets 3"
+std::string LabelFor(const std::vector<Setting>& settings) {
+  std::vector<std::string> parts;
+  for (const Setting& setting : settings) {
+    const bool is_name = setting.key == kEnv || setting.key == kPreset;
+    const std::string text = PlainText(setting.value);
+    const std::string part = is_name ? text : fmt::format("{} {}", LastPart(setting.key), text);
+    parts.insert(setting.key == kPreset ? parts.begin() : parts.end(), part);
+  }
+  return parts.empty() ? "base" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 // Reads the keys of the file and its sections.
 class SuiteReader {
  public:
-  explicit SuiteReader(std::string name) : name_(std::move(name)) {
+  SuiteReader(std::string name, const SuiteContext& context)
+      : name_(std::move(name)), context_(context) {
     for (const ConfigKey& key : AllKeys({})) {
       run_keys_.push_back(key.key);
       if (key.type == "table") table_keys_.push_back(key.key);
@@ -121,6 +182,11 @@ class SuiteReader {
     }
     CheckZip();
     if (!zip_.empty()) file_.axes.push_back(zip_);
+    TakeSearch();
+    for (const ConfigSource& source : context_.overrides) TakeOverride(source);
+    if (file_.env.empty()) file_.env = TrainOptions().env;
+    if (file_.preset.empty()) file_.preset = TrainOptions().preset;
+    CheckPreset(file_.preset);
     return std::move(file_);
   }
 
@@ -147,6 +213,8 @@ class SuiteReader {
       TakeSet(key.substr(dot + 1), value);
     } else if (section == "axes" || section == "zip") {
       TakeAxis(section, key.substr(dot + 1), value);
+    } else if (section == "search") {
+      search_.Take(key, value, place_);
     } else {
       TakeHead(key, value);
     }
@@ -180,12 +248,12 @@ class SuiteReader {
       Refuse(fmt::format("the key '{}' of runs belongs in [set] or [axes]", key));
     }
     static const std::vector<std::string> kKeys = {
-        "title", "env",        "preset",           "seeds",        "threads", "stop",
-        "set",   "stop.steps", "stop.eval_return", "stop.minutes", "axes",    "zip"};
+        "title", "env",        "preset",           "seeds",        "threads", "stop",  "set",
+        "axes",  "stop.steps", "stop.eval_return", "stop.minutes", "zip",     "search"};
     const std::string suggestion = DidYouMean(key, kKeys);
     Refuse(fmt::format("unknown key '{}'{}", Shorten(key),
                        suggestion.empty() ? "; a suite has title, env, preset, seeds, threads, "
-                                            "[stop], [set], [axes] and [zip]"
+                                            "[stop], [set], [axes], [zip] and [search]"
                                           : suggestion));
   }
 
@@ -243,8 +311,7 @@ class SuiteReader {
 
   void TakeStop(const std::string& key, const TomlValue& value) {
     if (key == "stop.steps") {
-      file_.steps = Given{"train.steps", {value}, place_};
-      CheckValues(*file_.steps);
+      file_.steps = Single("train.steps", value);
     } else if (key == "stop.eval_return") {
       file_.stop.eval_return = Number(key, value);
     } else if (key == "stop.minutes") {
@@ -262,25 +329,156 @@ class SuiteReader {
                          LastPart(key)));
     }
     Claim(key);
-    file_.set.push_back({key, {value}, place_});
-    CheckValues(file_.set.back());
+    file_.set.push_back(Single(key, value));
   }
 
-  void TakeAxis(const std::string& section, std::string key, const TomlValue& value) {
+  // One value for a key, checked.
+  Given Single(const std::string& key, const TomlValue& value) {
+    CheckValue(key, value);
+    return {key, {{PlainText(value), {{key, value}}}}, place_};
+  }
+
+  void TakeAxis(const std::string& section, const std::string& long_key, const TomlValue& value) {
+    const std::string key = ShortKey(long_key);
+    const auto* tables = std::get_if<TomlValue::List>(&value.is);
+    if (tables != nullptr && IsNameOfTables(key, *tables)) {
+      AddAxis(section, TablesAxis(section, key, *tables));
+      return;
+    }
     CheckPlace(key, fmt::format("[{}]", section));
-    if (key == "train.env" || key == "train.preset") key = LastPart(key);
     Claim(key);
     const auto* list = std::get_if<TomlValue::List>(&value.is);
     if (list == nullptr) RefuseType(fmt::format("{}.{}", section, key), "a list of values", value);
     if (list->empty()) {
       Refuse(fmt::format("{}.{}: expected at least one value, found none", section, key));
     }
-    const Given axis{key, *list, place_};
-    CheckValues(axis, /*may_be_left=*/true);
+    Given axis{key, {}, place_};
+    for (const TomlValue& one : *list) {
+      Choice& choice = axis.choices.emplace_back(Choice{PlainText(one)});
+      if (IsLeftToThePreset(one)) continue;
+      CheckValue(key, one);
+      choice.settings = {{key, one}};
+    }
+    AddAxis(section, std::move(axis));
+  }
+
+  void AddAxis(const std::string& section, Given axis) {
     if (section == "zip") {
-      zip_.push_back(axis);
+      zip_.push_back(std::move(axis));
     } else {
-      file_.axes.push_back({axis});
+      file_.axes.push_back({std::move(axis)});
+    }
+  }
+
+  // Whether these are tables of keys, rather than values of a key that takes tables.
+  bool IsNameOfTables(const std::string& key, const TomlValue::List& list) const {
+    const auto is_table = [](const TomlValue& value) {
+      return std::holds_alternative<TomlValue::Table>(value.is);
+    };
+    return std::ranges::any_of(list, is_table) && !TakesTables(key) && key != kEnv &&
+           key != kPreset && std::ranges::find(run_keys_, key) == run_keys_.end();
+  }
+
+  Given TablesAxis(const std::string& section, const std::string& name,
+                   const TomlValue::List& list) {
+    const std::string axis_name = fmt::format("{}.{}", section, Shorten(name));
+    const bool is_plain = std::ranges::all_of(name, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             c == '_' || c == '-';
+    });
+    const bool has_keys_below = std::ranges::any_of(
+        run_keys_, [&name](const std::string& key) { return key.starts_with(name + '.'); });
+    if (!is_plain || has_keys_below || name == "label" || name == "draw") {
+      Refuse(
+          fmt::format("{}: an axis of tables wants a name of its own, of letters, digits, _ and "
+                      "-, such as variant",
+                      axis_name));
+    }
+    Claim(name);
+    Given axis{name, {}, place_, Given::Kind::kTables};
+    std::set<std::string> labels, keys;
+    for (const TomlValue& value : list) {
+      const auto* table = std::get_if<TomlValue::Table>(&value.is);
+      if (table == nullptr) RefuseType(axis_name, "tables only", value);
+      Choice choice = TableChoice(axis_name, *table);
+      if (!labels.insert(choice.text).second) {
+        Refuse(fmt::format("{} has the label '{}' twice", axis_name, Shorten(choice.text)));
+      }
+      for (const Setting& setting : choice.settings) keys.insert(setting.key);
+      axis.choices.push_back(std::move(choice));
+    }
+    for (const std::string& key : keys) ClaimAlone(key);
+    return axis;
+  }
+
+  Choice TableChoice(const std::string& axis, const TomlValue::Table& table) {
+    Choice choice;
+    Flatten(
+        table, "", [this](const std::string& key) { return TakesTables(key); }, choice.settings);
+    std::set<std::string> seen;
+    std::erase_if(choice.settings, [&](const Setting& setting) {
+      if (!seen.insert(setting.key).second) {
+        Refuse(fmt::format("{} sets {} twice", axis, Shorten(setting.key)));
+      }
+      if (IsLeftToThePreset(setting.value) && setting.key != "label") return true;
+      if (setting.key == "label") {
+        choice.text = Text(axis + ": label", setting.value);
+        const bool is_shown = !Trim(choice.text).empty() && choice.text.size() <= kMaxLabel &&
+                              Shorten(choice.text, kMaxLabel) == choice.text;
+        if (!is_shown) {
+          RefuseType(axis + ": label", fmt::format("printable text of at most {} bytes", kMaxLabel),
+                     setting.value);
+        }
+        return true;
+      }
+      CheckPlace(setting.key, axis);
+      CheckValue(setting.key, setting.value);
+      return false;
+    });
+    if (choice.text.empty()) choice.text = LabelFor(choice.settings);
+    return choice;
+  }
+
+  void TakeSearch() {
+    file_.search = search_.Finish();
+    if (!file_.search) return;
+    Given draws{"draw", {}, file_.search->place, Given::Kind::kDraws};
+    for (const SearchKey& key : file_.search->keys) {
+      place_ = key.place;
+      CheckPlace(key.key, "[search]");
+      ClaimAlone(key.key);
+    }
+    place_ = file_.search->place;
+    for (const std::vector<TomlValue>& point : DrawPoints(*file_.search)) {
+      Choice choice{fmt::format("{}", draws.choices.size() + 1)};
+      for (std::size_t k = 0; k < point.size(); ++k) {
+        choice.settings.push_back({file_.search->keys[k].key, point[k]});
+      }
+      draws.choices.push_back(std::move(choice));
+    }
+    file_.axes.push_back({std::move(draws)});
+  }
+
+  void TakeOverride(const ConfigSource& source) {
+    RunOptions options;
+    Config config;
+    Describe(config, options);
+    config.Apply(source);
+    for (const ConfigSource::Mention& mention : source.Mentions()) {
+      place_ = mention.place;
+      const std::string key = ShortKey(mention.key);
+      if (key != "train.steps") CheckPlace(key, "an override");
+      RefuseIfVaries(key);
+      if (key == kEnv) {
+        file_.env = options.train.env;
+        CheckEnv(file_.env);
+      } else if (key == kPreset) {
+        file_.preset = options.train.preset;
+        CheckPreset(file_.preset);
+      } else {
+        if (key == "train.steps") file_.steps.reset();
+        file_.overrides.push_back(source);
+      }
     }
   }
 
@@ -300,33 +498,51 @@ class SuiteReader {
     }
   }
 
-  // A key may appear in one place only.
-  void Claim(const std::string& key) {
-    const auto [found, is_new] = places_.try_emplace(key, place_);
-    if (!is_new) {
-      Refuse(fmt::format("{} stands in line {} already", key,
-                         found->second.substr(found->second.rfind(':') + 1)));
+  void RefuseIfVaries(const std::string& key) const {
+    for (const Axis& axis : file_.axes) {
+      for (const Given& given : axis) {
+        for (const Choice& choice : given.choices) {
+          for (const Setting& setting : choice.settings) {
+            if (!Overlap(key, setting.key)) continue;
+            Refuse(fmt::format("{} varies in the suite, {}", Shorten(setting.key), given.place));
+          }
+        }
+      }
     }
   }
 
-  // `may_be_left`: "" stands for the preset's value.
-  void CheckValues(const Given& given, bool may_be_left = false) const {
-    for (const TomlValue& value : given.values) {
-      if (may_be_left && IsLeftToThePreset(value)) continue;
-      const bool is_table = std::holds_alternative<TomlValue::Table>(value.is);
-      if (HoldsOther(value) || (is_table && !TakesTables(given.key))) {
-        RefuseType(given.key, "a value", value);
-      }
-      if (given.key == kEnv) {
-        CheckEnv(Text(given.key, value));
-      } else if (given.key == kPreset) {
-        CheckPreset(Text(given.key, value));
-      } else {
-        Config config;
-        RunOptions options;
-        Describe(config, options);
-        Apply(given, value, config);
-      }
+  // A key may appear in one place only.
+  void Claim(const std::string& key) {
+    const auto [found, is_new] = places_.try_emplace(key, place_);
+    if (!is_new) RefuseTaken(key, found->second);
+  }
+
+  // Nor may a part of it, or a table that it is part of.
+  void ClaimAlone(const std::string& key) {
+    for (const auto& [taken, place] : places_) {
+      if (Overlap(key, taken)) RefuseTaken(taken, place);
+    }
+    Claim(key);
+  }
+
+  [[noreturn]] void RefuseTaken(const std::string& key, const std::string& place) const {
+    Refuse(fmt::format("{} stands in line {} already", Shorten(key),
+                       place.substr(place.rfind(':') + 1)));
+  }
+
+  void CheckValue(const std::string& key, const TomlValue& value) {
+    const bool is_table = std::holds_alternative<TomlValue::Table>(value.is);
+    if (HoldsOther(value) || (is_table && !TakesTables(key))) RefuseType(key, "a value", value);
+    if (key == kEnv) {
+      CheckEnv(Text(key, value));
+    } else if (key == kPreset) {
+      CheckPreset(Text(key, value));
+      RequireOwnName(Text(key, value));
+    } else {
+      Config config;
+      RunOptions options;
+      Describe(config, options);
+      config.Apply(ConfigSource::FromValue(key, value, place_));
     }
   }
 
@@ -345,71 +561,97 @@ class SuiteReader {
     }
   }
 
-  void CheckPreset(const std::string& preset) const {
+  // A file is read only once.
+  void CheckPreset(const std::string& preset) {
+    if (file_.presets.contains(preset)) return;
     try {
-      Config config;
-      RunOptions options;
-      Describe(config, options);
-      LoadPreset(config, "", preset);
+      file_.presets[preset] = ReadPreset(preset, context_.folder);
     } catch (const Error& error) {
       Refuse(error.what());
     }
   }
 
+  // Two files with one name could not be told apart.
+  void RequireOwnName(const std::string& preset) const {
+    const std::string& name = file_.presets.at(preset).name;
+    for (const auto& [other, keys] : file_.presets) {
+      if (other == preset || keys.name != name) continue;
+      Refuse(fmt::format("the presets {} and {} would both be called '{}'", Shorten(other),
+                         Shorten(preset), Shorten(name)));
+    }
+  }
+
   void CheckZip() {
     for (const Given& given : zip_) {
-      if (given.values.size() == zip_.front().values.size()) continue;
+      if (given.choices.size() == zip_.front().choices.size()) continue;
       place_ = given.place;
       Refuse(fmt::format("zip.{} has {} values and zip.{} has {}: those of [zip] advance together",
-                         given.key, given.values.size(), zip_.front().key,
-                         zip_.front().values.size()));
+                         given.key, given.choices.size(), zip_.front().key,
+                         zip_.front().choices.size()));
     }
   }
 
   const std::string name_;
+  const SuiteContext& context_;
   std::vector<std::string> run_keys_, table_keys_;
   std::string place_;  // of the entry being read
   SuiteFile file_;
   Axis zip_;
+  SearchReader search_;
   std::map<std::string, std::string> places_;
 };
 
 // ---- The runs ----
 
-std::size_t Length(const Axis& axis) { return axis.front().values.size(); }
+std::size_t Length(const Axis& axis) { return axis.front().choices.size(); }
 
 // All runs that differ only in their seeds.
-struct Variant {
+struct SeededRuns {
   RunOptions options;
   std::string toml;
   std::string name;  // without environment, preset and seed
   std::vector<std::pair<std::string, std::string>> values;
+  std::vector<std::string> labels;  // of all axes but environments and draws
+  std::size_t draw = 0;
 };
+
+// The part of a run's name that an axis of tables contributes. Labels with equal letters get a mark.
+std::string NameOfLabel(const Given& axis, const std::string& label) {
+  const std::string safe = Safe(label);
+  const auto same = std::ranges::count_if(
+      axis.choices, [&safe](const Choice& choice) { return Safe(choice.text) == safe; });
+  if (!safe.empty() && same == 1) return safe;
+  const auto mark = static_cast<std::uint32_t>(RandomStream(0, label)());
+  return fmt::format("{}{}{:08x}", safe, safe.empty() ? "" : "-", mark);
+}
 
 class Expansion {
  public:
   Expansion(const SuiteFile& file, std::string name) : file_(file), name_(std::move(name)) {}
 
-  std::vector<SuiteRun> Runs() {
+  // Fills in runs, variants and the rungs of the search.
+  void Expand(Suite& suite) {
     CheckCount();
-    std::vector<Variant> variants;
+    std::vector<SeededRuns> all;
     std::vector<std::size_t> choice(file_.axes.size());
     do {
-      variants.push_back(Resolve(choice));
+      all.push_back(Resolve(choice));
     } while (Advance(choice));
-    CheckDifferent(variants);
+    CheckDifferent(all);
+    if (suite.search) FitSearch(all, *suite.search);
 
-    std::vector<SuiteRun> runs;
     std::set<std::string> taken;
     for (const std::uint64_t seed : file_.seeds) {
-      for (const Variant& variant : variants) {
-        SuiteRun run{{}, variant.options, variant.values};
+      for (const SeededRuns& runs : all) {
+        SuiteRun run{{}, runs.options, runs.values};
         run.options.train.seed = seed;
-        run.name = Unused(RunName(run.options.train, variant.name), taken);
-        runs.push_back(std::move(run));
+        run.name = Unused(RunName(run.options.train, runs.name), taken);
+        run.draw = runs.draw;
+        run.label = LabelOf(runs);
+        run.variant = NumberOf(runs, suite.variants);
+        suite.runs.push_back(std::move(run));
       }
     }
-    return runs;
   }
 
  private:
@@ -430,70 +672,146 @@ class Expansion {
     return false;
   }
 
-  Variant Resolve(const std::vector<std::size_t>& choice) const {
-    const TrainOptions defaults;
-    std::string env = file_.env.empty() ? defaults.env : file_.env;
-    std::string preset = file_.preset.empty() ? defaults.preset : file_.preset;
-    ForEachChoice(choice, [&](const Given& given, const TomlValue& value) {
-      if (given.key == kEnv) env = std::get<std::string>(value.is);
-      if (given.key == kPreset) preset = std::get<std::string>(value.is);
+  SeededRuns Resolve(const std::vector<std::size_t>& choice) const {
+    std::string env = file_.env, preset = file_.preset;
+    ForEachChoice(choice, [&](const Given&, const Choice& chosen) {
+      for (const Setting& setting : chosen.settings) {
+        if (setting.key == kEnv) env = std::get<std::string>(setting.value.is);
+        if (setting.key == kPreset) preset = std::get<std::string>(setting.value.is);
+      }
     });
 
-    Variant variant;
+    SeededRuns runs;
     Config config;
-    Describe(config, variant.options);
-    LoadPreset(config, env, preset);
-    for (const Given& given : file_.set) Apply(given, given.values.front(), config);
-    ForEachChoice(choice, [&](const Given& given, const TomlValue& value) {
-      if (given.key == kEnv || given.key == kPreset) return;
-      Apply(given, value, config);
-      const std::string text = PlainText(value);
-      variant.values.emplace_back(given.key, text);
-      variant.name +=
-          fmt::format("{}{}-{}", variant.name.empty() ? "" : "-", LastPart(given.key), Safe(text));
+    Describe(config, runs.options);
+    LoadPreset(config, env, file_.presets.at(preset));
+    for (const Given& given : file_.set) ApplyAll(given, given.choices.front(), config);
+    for (const ConfigSource& source : file_.overrides) config.Apply(source);
+    ForEachChoice(choice, [&](const Given& given, const Choice& chosen) {
+      ApplyAll(given, chosen, config);
+      Note(given, chosen, runs);
     });
-    if (file_.steps) Apply(*file_.steps, file_.steps->values.front(), config);
-    variant.options.train.threads = file_.threads;
-    CheckSense(variant);
-    variant.toml = config.ToToml(false);
-    return variant;
+    if (file_.steps) ApplyAll(*file_.steps, file_.steps->choices.front(), config);
+    runs.options.train.threads = file_.threads;
+    CheckSense(runs);
+    runs.toml = config.ToToml(false);
+    return runs;
   }
 
-  // Calls `call` for each value of this combination that is not left to the preset.
+  // Adds what the choice means to names, labels and values.
+  static void Note(const Given& given, const Choice& chosen, SeededRuns& runs) {
+    const auto add_name = [&runs](const std::string& part) {
+      runs.name += fmt::format("{}{}", runs.name.empty() ? "" : "-", part);
+    };
+    if (given.kind == Given::Kind::kDraws) {
+      runs.draw = static_cast<std::size_t>(&chosen - given.choices.data()) + 1;
+      add_name("draw-" + chosen.text);
+      for (const Setting& setting : chosen.settings) {
+        runs.values.emplace_back(setting.key, PlainText(setting.value));
+      }
+    } else if (given.kind == Given::Kind::kTables) {
+      runs.labels.push_back(chosen.text);
+      runs.values.emplace_back(given.key, chosen.text);
+      const std::string name = NameOfLabel(given, chosen.text);
+      if (name != Safe(runs.options.train.preset)) add_name(name);
+    } else if (given.key == kPreset) {
+      runs.labels.push_back(runs.options.train.preset);
+    } else if (given.key != kEnv) {
+      runs.labels.push_back(fmt::format("{} {}", LastPart(given.key), chosen.text));
+      runs.values.emplace_back(given.key, chosen.text);
+      add_name(fmt::format("{}-{}", LastPart(given.key), Safe(chosen.text)));
+    }
+  }
+
+  // Calls `call` for each choice of this combination that is not left to the preset.
   template <typename Call>
   void ForEachChoice(const std::vector<std::size_t>& choice, const Call& call) const {
     for (std::size_t i = 0; i < choice.size(); ++i) {
       for (const Given& given : file_.axes[i]) {
-        const TomlValue& value = given.values[choice[i]];
-        if (!IsLeftToThePreset(value)) call(given, value);
+        const Choice& chosen = given.choices[choice[i]];
+        if (given.kind != Given::Kind::kKey || !chosen.settings.empty()) call(given, chosen);
       }
     }
   }
 
-  std::string Where(const Variant& variant) const {
-    return fmt::format("{}: {}", name_, RunName(variant.options.train, variant.name));
+  // Without environment and draw.
+  static std::string VariantOf(const SeededRuns& runs) {
+    return runs.labels.empty() ? runs.options.train.preset
+                               : fmt::format("{}", fmt::join(runs.labels, ", "));
   }
 
-  void CheckSense(const Variant& variant) const {
+  static std::size_t NumberOf(const SeededRuns& runs, std::vector<std::string>& variants) {
+    const std::string variant = VariantOf(runs);
+    const auto found = std::ranges::find(variants, variant);
+    const auto number = static_cast<std::size_t>(found - variants.begin());
+    if (found == variants.end()) variants.push_back(variant);
+    return number;
+  }
+
+  std::string LabelOf(const SeededRuns& runs) const {
+    const bool has_tables = std::ranges::any_of(file_.axes, [](const Axis& axis) {
+      return std::ranges::any_of(
+          axis, [](const Given& given) { return given.kind == Given::Kind::kTables; });
+    });
+    if (runs.draw > 0) return fmt::format("{}, draw {}", VariantOf(runs), runs.draw);
+    return has_tables ? VariantOf(runs) : "";
+  }
+
+  // A search judges by evaluations, at the same steps of all runs.
+  void FitSearch(const std::vector<SeededRuns>& all, SearchPlan& plan) const {
+    const std::int64_t steps = all.front().options.train.steps;
+    if (plan.halving && file_.stop.minutes) {
+      throw BadInput(
+          fmt::format("{}: search.halving has no use for stop.minutes, which make runs "
+                      "depend on the machine",
+                      plan.halving->place));
+    }
+    for (const SeededRuns& runs : all) {
+      if (runs.options.train.steps != steps) {
+        throw BadInput(fmt::format(
+            "{}: a search wants one number of steps for all runs: stop.steps", plan.place));
+      }
+    }
+    SetRungs(plan, steps);
+    for (const SeededRuns& runs : all) {
+      const std::int64_t interval = runs.options.eval.interval_steps;
+      if (interval == 0) {
+        throw BadInput(fmt::format("{}: a search needs evaluations, but eval.interval_steps is 0",
+                                   Where(runs)));
+      }
+      if (plan.rung_steps.size() > 1 && interval > plan.rung_steps.front()) {
+        throw BadInput(fmt::format(
+            "{}: the first rung of search.halving ends in step {}, before the first evaluation "
+            "(eval.interval_steps is {})",
+            Where(runs), plan.rung_steps.front(), interval));
+      }
+    }
+  }
+
+  std::string Where(const SeededRuns& runs) const {
+    return fmt::format("{}: {}", name_, RunName(runs.options.train, runs.name));
+  }
+
+  void CheckSense(const SeededRuns& runs) const {
     try {
-      CheckTrainable(variant.options);
+      CheckTrainable(runs.options);
     } catch (const Error& error) {
-      throw BadInput(fmt::format("{}: {}", Where(variant), error.what()));
+      throw BadInput(fmt::format("{}: {}", Where(runs), error.what()));
     }
-    if (file_.stop.eval_return && variant.options.eval.interval_steps == 0) {
+    if (file_.stop.eval_return && runs.options.eval.interval_steps == 0) {
       throw BadInput(fmt::format(
-          "{}: stop.eval_return needs evaluations, but eval.interval_steps is 0", Where(variant)));
+          "{}: stop.eval_return needs evaluations, but eval.interval_steps is 0", Where(runs)));
     }
   }
 
-  void CheckDifferent(const std::vector<Variant>& variants) const {
+  void CheckDifferent(const std::vector<SeededRuns>& all) const {
     std::map<std::string_view, std::size_t> numbers;
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-      const auto [found, is_new] = numbers.try_emplace(variants[i].toml, i);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto [found, is_new] = numbers.try_emplace(all[i].toml, i);
       if (is_new) continue;
       throw BadInput(fmt::format("{}: combinations {} and {} of the axes are the same run, {}",
                                  name_, found->second + 1, i + 1,
-                                 RunName(variants[i].options.train, variants[i].name)));
+                                 RunName(all[i].options.train, all[i].name)));
     }
   }
 
@@ -513,8 +831,9 @@ std::vector<SuiteAxis> AxesForPeople(const SuiteFile& file) {
   std::vector<SuiteAxis> axes;
   for (const Axis& together : file.axes) {
     for (const Given& given : together) {
+      if (given.kind == Given::Kind::kDraws) continue;
       SuiteAxis axis{given.key, {}};
-      for (const TomlValue& value : given.values) axis.values.push_back(PlainText(value));
+      for (const Choice& choice : given.choices) axis.values.push_back(choice.text);
       axes.push_back(std::move(axis));
     }
   }
@@ -527,18 +846,27 @@ void Suite::SetThreads(int threads) {
   for (SuiteRun& run : runs) run.options.train.threads = threads;
 }
 
-Suite ParseSuite(std::string_view text, const std::string& name) {
-  const SuiteFile file = SuiteReader(name).Read(text);
-  return {.title = file.title,
-          .text = std::string(text),
-          .stop = file.stop,
-          .seeds = file.seeds,
-          .axes = AxesForPeople(file),
-          .runs = Expansion(file, name).Runs()};
+Suite ParseSuite(std::string_view text, const std::string& name, const SuiteContext& context) {
+  const SuiteFile file = SuiteReader(name, context).Read(text);
+  Suite suite{.title = file.title,
+              .text = std::string(text),
+              .stop = file.stop,
+              .seeds = file.seeds,
+              .axes = AxesForPeople(file),
+              .runs = {},
+              .search = file.search};
+  Expansion(file, name).Expand(suite);
+  for (const ConfigSource& source : context.overrides) {
+    for (const ConfigSource::Mention& mention : source.Mentions()) {
+      suite.text += fmt::format("\n# and over it: {}\n", mention.place);
+    }
+  }
+  return suite;
 }
 
-Suite ReadSuite(const std::filesystem::path& file) {
-  return ParseSuite(ReadTextFile(file, kMostSuiteBytes), Shorten(file.string(), 200));
+Suite ReadSuite(const std::filesystem::path& file, const std::vector<ConfigSource>& overrides) {
+  return ParseSuite(ReadTextFile(file, kMostSuiteBytes), Shorten(file.string(), 200),
+                    {.folder = file.parent_path(), .overrides = overrides});
 }
 
 std::string RunName(const TrainOptions& train, const std::string& variant) {

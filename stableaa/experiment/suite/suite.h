@@ -23,13 +23,22 @@
 //   agent.eta = [0.1, 1.0, ""]      # "" leaves what the preset says
 //   agent.omega = [5.0, 5.0, 10.0]
 //
+//   [search]                        # and at points drawn from ranges (search_plan.h)
+//   ranges.optimizer.learning_rate = { low = 1e-5, high = 1e-2, scale = "log" }
+//
 // A run's values come from these sources; later ones win:
 //
-//   defaults < family of its environment < preset < [set] < [axes] and [zip] < seeds, [stop],
-//   threads
+//   defaults < family of its environment < preset < [set] < the caller's overrides < [axes], [zip]
+//   and [search] < seeds, [stop], threads
 //
 // env and preset may also be written train.env and train.preset, which TOML needs where
-// env.protocol is an axis too.
+// env.protocol is an axis too. A preset may be a file (run_options.h), relative to the suite's.
+//
+// An axis may hold tables, each with several keys. Its name is free, and labels, which are made
+// from the keys where none is given, name the runs in directories and reports:
+//
+//   [axes]
+//   variant = [{ label = "DQN", preset = "dqn" }, { preset = "stable-aa", agent.targets = 3 }]
 //
 // Runs are ordered by seed, then by the axes in file order, the first one changing slowest:
 // whenever a sweep ends, all variants have been run about equally often.
@@ -49,6 +58,8 @@
 #include <utility>
 #include <vector>
 
+#include "stableaa/base/config/config.h"
+#include "stableaa/experiment/suite/search_plan.h"
 #include "stableaa/rl/run/run_options.h"
 
 namespace stableaa {
@@ -67,9 +78,14 @@ struct SuiteRun {
   // The name of its directory, unique in the suite: minatar-breakout-stable-aa-eta-0.1-1.
   std::string name;
   RunOptions options;
-  // The axis keys other than environment and preset, with their values as text. Values left to the
-  // preset are omitted.
+  // The axis keys other than environment and preset, and the searched ones, with their values as
+  // text. Values left to the preset are omitted; an axis of tables has its label.
   std::vector<std::pair<std::string, std::string>> values;
+  // For reports, "DQN, draw 3": what makes it differ from other runs of its environment, or empty if
+  // the suite has neither tables nor a search.
+  std::string label = {};
+  std::size_t draw = 0;     // of the search, from 1; 0: there is none
+  std::size_t variant = 0;  // of Suite::variants
 };
 
 // All values of one axis, for people: {"preset", {"raa", "stable-aa"}}. Each list in [zip] is an
@@ -81,18 +97,29 @@ struct SuiteAxis {
 
 struct Suite {
   std::string title;  // may be empty
-  std::string text;   // the file
+  std::string text;   // the file; overrides are comments below
   StopRules stop;
   std::vector<std::uint64_t> seeds;
   std::vector<SuiteAxis> axes;
   std::vector<SuiteRun> runs;
+  std::optional<SearchPlan> search = {};
+  // What runs are called apart from environment, draw and seed; a search is made in each.
+  std::vector<std::string> variants = {};
 
   void SetThreads(int threads);
 };
 
+struct SuiteContext {
+  std::filesystem::path folder = {};  // where relative paths of presets begin
+  // For all runs, over [set]. Keys of axes and searches are refused; train.env, train.preset and
+  // train.steps take the place of what the suite says.
+  std::vector<ConfigSource> overrides = {};
+};
+
 // `name` is how messages refer to the text.
-Suite ParseSuite(std::string_view text, const std::string& name);
-Suite ReadSuite(const std::filesystem::path& file);
+Suite ParseSuite(std::string_view text, const std::string& name, const SuiteContext& context = {});
+// The folder is the file's.
+Suite ReadSuite(const std::filesystem::path& file, const std::vector<ConfigSource>& overrides = {});
 
 // The default directory name of a run: minatar-breakout-stable-aa-1. Contains only letters, digits,
 // points, hyphens and underscores. `variant` comes before the seed.

@@ -238,6 +238,156 @@ TEST(Suite, ThreadsCanBeChangedForAllRuns) {
   for (const SuiteRun& run : suite.runs) EXPECT_EQ(run.options.train.threads, 4);
 }
 
+// ---- Axes of tables ----
+
+TEST(SuiteTables, SetSeveralKeysAtOnce) {
+  const Suite suite = ParseSuite(R"(
+env = "classic/cartpole"
+[axes]
+agent.omega = [5.0, 10.0]
+variant = [
+  { label = "DQN", preset = "dqn" },
+  { label = "mixed, m=3", preset = "stable-aa", "agent.targets" = 3, agent.eta = 0.5 },
+  { agent.weights = { safeguard = true, batch = 64 } },
+]
+)",
+                                 "my.toml");
+  EXPECT_EQ(
+      Names(suite),
+      (std::vector<std::string>{
+          "classic-cartpole-dqn-omega-5-DQN-1", "classic-cartpole-stable-aa-omega-5-mixed-m-3-1",
+          "classic-cartpole-stable-aa-omega-5-batch-64-safeguard-true-1",
+          "classic-cartpole-dqn-omega-10-DQN-1", "classic-cartpole-stable-aa-omega-10-mixed-m-3-1",
+          "classic-cartpole-stable-aa-omega-10-batch-64-safeguard-true-"
+          "1"}));
+  EXPECT_EQ(
+      ToToml(suite.runs[4].options),
+      ToToml(Direct("classic/cartpole", "stable-aa",
+                    {"agent.omega=10", "agent.targets=3", "agent.eta=0.5", "train.threads=1"})));
+  EXPECT_EQ(suite.runs[2].options.agent.weights.batch, 64);
+  EXPECT_EQ(suite.runs[4].values, (std::vector<std::pair<std::string, std::string>>{
+                                      {"agent.omega", "10"}, {"variant", "mixed, m=3"}}));
+  EXPECT_EQ(suite.runs[4].label, "omega 10, mixed, m=3");
+  EXPECT_EQ(suite.axes[1].values[2], "batch 64, safeguard true");
+}
+
+TEST(SuiteTables, ThatSetTheEnvironmentAreRunThere) {
+  const Suite suite = ParseSuite(R"(
+[[axes.case]]
+env = "classic/cartpole"
+preset = "dqn"
+[[axes.case]]
+train.env = "minatar/asterix"
+)",
+                                 "my.toml");
+  ASSERT_EQ(suite.runs.size(), 2U);
+  EXPECT_EQ(suite.runs[0].options.train.env, "classic/cartpole");
+  EXPECT_EQ(suite.runs[1].options.train.env, "minatar/asterix");
+  EXPECT_EQ(suite.runs[1].options.train.preset, "stable-aa");
+}
+
+TEST(SuiteTables, LabelsWithEqualLettersStillMakeLastingNames) {
+  const auto names = [](const std::string& first, const std::string& second) {
+    return Names(ParseSuite("axes.v = [" + first + ", " + second + "]", "my.toml"));
+  };
+  const std::string a = "{label = \"±\", agent.eta = 1}", b = "{label = \"=\", agent.eta = 2}";
+  EXPECT_NE(names(a, b)[0], names(a, b)[1]);
+  EXPECT_EQ(names(a, b)[0], names(b, a)[1]);
+}
+
+TEST(SuiteTables, MistakesAreNamed) {
+  for (const auto& [text, words] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"v = [{agent.etaa = 1}]", {"my.toml:2", "'agent.etaa'", "'agent.eta'"}},
+           {"v = [{agent.eta = -1}]", {"agent.eta = -1", "range"}},
+           {"v = [{preset = \"dqm\"}]", {"no preset 'dqm'", "'dqn'"}},
+           {"v = [{env = 3}]", {"env wants a string"}},
+           {"v = [{train.seed = 3}]", {"train.seed", "'seeds'"}},
+           {"v = [{agent.eta = 1}, 3]", {"axes.v wants tables only", "the integer 3"}},
+           {"v = [{label = 3}]", {"label wants a string"}},
+           {"v = [{label = \"\"}]", {"label wants printable text"}},
+           {"v = [{label = \"a\\u001b\"}]", {"label wants printable text"}},
+           {"v = [{label = \"a\"}, {label = \"a\", agent.eta = 1}]", {"label 'a' twice"}},
+           {"v = [{agent.eta = 1, \"agent.eta\" = 2}]", {"sets agent.eta twice"}},
+           {"agent = [{eta = 1}]", {"axes.agent", "a name of its own"}},
+           {"agent.v = [{eta = 1}]", {"axes.agent.v", "a name of its own"}},
+           {"v = [{agent.eta = 1}]\nagent.eta = [2]", {"my.toml:3: agent.eta stands in line 2"}},
+           {"v = [{agent.eta = 1}]\nw = [{agent.eta = 2}]", {"my.toml:3: agent.eta stands"}},
+           {"v = [{preset = \"dqn\"}]\npreset = [\"raa\"]", {"my.toml:3: preset stands"}},
+       }) {
+    ExpectRefused("[axes]\n" + text, words);
+  }
+}
+
+// ---- Presets from files ----
+
+TEST(SuitePresets, FilesLieBesideTheSuite) {
+  const FolderOfRuns folder;
+  fs::create_directories(folder / "deep/other");
+  WriteContent(folder / "deep/mine.toml", "preset = \"raa\"\n[agent]\neta = 0.7\n");
+  WriteContent(folder / "deep/suite.toml",
+               "env = \"classic/cartpole\"\naxes.preset = [\"mine.toml\", \"dqn\"]\n");
+  const Suite suite = ReadSuite(folder / "deep/suite.toml");
+  EXPECT_EQ(Names(suite),
+            (std::vector<std::string>{"classic-cartpole-mine-1", "classic-cartpole-dqn-1"}));
+  EXPECT_EQ(suite.runs[0].options.train.preset, "mine");
+  EXPECT_EQ(suite.runs[0].options.agent.eta, 0.7);
+  EXPECT_EQ(suite.runs[0].options.agent.mixer, MixerKind::kRaa);
+  WriteContent(folder / "deep/mine.toml", "[agent]\n\netaa = 0.7\n");
+  const std::string message = MessageOf([&] { ReadSuite(folder / "deep/suite.toml"); });
+  EXPECT_NE(message.find("suite.toml:2: "), std::string::npos) << message;
+  EXPECT_NE(message.find("mine.toml:3: unknown key 'agent.etaa'"), std::string::npos) << message;
+  WriteContent(folder / "deep/suite.toml", "axes.preset = [\"mine.toml\", \"other/mine.toml\"]\n");
+  WriteContent(folder / "deep/mine.toml", "");
+  WriteContent(folder / "deep/other/mine.toml", "");
+  EXPECT_NE(MessageOf([&] { ReadSuite(folder / "deep/suite.toml"); }).find("both be called 'mine'"),
+            std::string::npos);
+}
+
+// ---- Overrides ----
+
+Suite Overridden(const std::string& text, const std::vector<std::string>& assignments) {
+  SuiteContext context;
+  for (const std::string& assignment : assignments) {
+    context.overrides.push_back(ConfigSource::FromOverride(assignment));
+  }
+  return ParseSuite(text, "my.toml", context);
+}
+
+TEST(SuiteOverrides, WinOverTheSuite) {
+  const Suite suite = Overridden(
+      "env = \"minatar/asterix\"\nstop.steps = 9\nset.agent.eta = 1\naxes.agent.omega = [1, 2]\n",
+      {"agent.eta=2", "train.steps=77", "train.env=classic/cartpole", "train.preset=raa"});
+  ASSERT_EQ(suite.runs.size(), 2U);
+  EXPECT_EQ(ToToml(suite.runs[1].options),
+            ToToml(Direct("classic/cartpole", "raa",
+                          {"agent.eta=2", "agent.omega=2", "train.steps=77", "train.threads=1"})));
+  EXPECT_EQ(suite.runs[1].name, "classic-cartpole-raa-omega-2-1");
+  EXPECT_TRUE(suite.text.ends_with("# and over it: --set train.preset=raa\n")) << suite.text;
+  EXPECT_EQ(Names(ParseSuite(suite.text, "again.toml")).size(), 2U);
+}
+
+TEST(SuiteOverrides, OfWhatVariesAreRefused) {
+  const std::string text = R"(
+axes.agent.eta = [1, 2]
+axes.v = [{preset = "dqn", agent.damping = 0.5}]
+search.draws = 2
+search.ranges.agent.omega = {low = 1, high = 2}
+)";
+  for (const auto& [assignment, word] : std::vector<std::pair<std::string, std::string>>{
+           {"agent.eta=3", "agent.eta varies in the suite, my.toml:2"},
+           {"agent.damping=0", "agent.damping varies in the suite, my.toml:3"},
+           {"train.preset=raa", "preset varies in the suite, my.toml:3"},
+           {"agent.omega=3", "agent.omega varies in the suite, my.toml:4"},
+           {"train.seed=3", "'seeds' says it"},
+           {"train.threads=3", "'threads' says it"},
+           {"agent.etaa=3", "did you mean 'agent.eta'"},
+           {"train.env=minatar/breakou", "minatar/breakout"}}) {
+    const std::string message = MessageOf([&, &one = assignment] { Overridden(text, {one}); });
+    EXPECT_TRUE(message.starts_with("--set " + assignment)) << message;
+    EXPECT_NE(message.find(word), std::string::npos) << message;
+  }
+}
+
 // ---- Names ----
 
 TEST(SuiteNames, DifferentRunsNeverShareOne) {
@@ -398,7 +548,7 @@ TEST(SuiteErrors, AMissingFileIsNamed) { EXPECT_THROW(ReadSuite("/no/such/suite.
 
 TEST(SuiteConfigs, AllCanBeRead) {
   int count = 0;
-  for (const char* const folder : {"paper", "minatar"}) {
+  for (const char* const folder : {"paper", "minatar", "search"}) {
     for (const auto& entry : fs::directory_iterator(fs::path(STABLEAA_CONFIGS_PATH) / folder)) {
       SCOPED_TRACE(entry.path());
       const Suite suite = ReadSuite(entry.path());
@@ -413,7 +563,7 @@ TEST(SuiteConfigs, AllCanBeRead) {
                 std::string::npos);
     }
   }
-  EXPECT_EQ(count, 9);
+  EXPECT_EQ(count, 10);
 }
 
 TEST(SuiteConfigs, FiguresOfThePaperAreAsPublished) {

@@ -195,7 +195,7 @@ double WithinMinutes(double seconds, const SweepRun& run, const StopRules& stop)
 
 RunEstimate EstimateRun(const SweepRun& run, const VariantSpeed& speed, const StopRules& stop) {
   const RunOptions& options = run.run->options;
-  const auto steps = static_cast<double>(options.train.steps);
+  const auto steps = static_cast<double>(run.StepsWanted());
   const auto left = run.state == SweepState::kDone ? 0 : static_cast<double>(run.StepsLeft());
   RunEstimate estimate;
   estimate.seconds = left / speed.steps_per_second;
@@ -208,6 +208,11 @@ RunEstimate EstimateRun(const SweepRun& run, const VariantSpeed& speed, const St
   estimate.bytes = speed.bytes + std::max(0., states - speed.states) * speed.bytes_per_state +
                    steps * speed.log_bytes_per_step;
   return estimate;
+}
+
+// A run like this one that has so many steps to make.
+SweepRun LaterPart(const SweepRun& run, std::int64_t steps) {
+  return {.run = run.run, .rung_steps = steps};
 }
 
 }  // namespace
@@ -303,7 +308,7 @@ double ScheduleSeconds(std::span<const RunEstimate> runs, int jobs) {
 }
 
 std::optional<double> RemainingSeconds(std::span<const SweepRun> runs, const StopRules& stop,
-                                       int jobs) {
+                                       int jobs, std::int64_t later_steps) {
   double seconds_per_step = 0, known = 0;
   for (const SweepRun& run : runs) {
     if (run.learning_steps_per_second <= 0) continue;
@@ -322,7 +327,7 @@ std::optional<double> RemainingSeconds(std::span<const SweepRun> runs, const Sto
       open.push_back({.seconds = WithinMinutes(seconds, run, stop)});
     }
   }
-  return ScheduleSeconds(open, jobs);
+  return ScheduleSeconds(open, jobs) + static_cast<double>(later_steps) * seconds_per_step / jobs;
 }
 
 SweepEstimate EstimateSweep(std::span<const SweepRun> runs, const StopRules& stop,
@@ -331,6 +336,8 @@ SweepEstimate EstimateSweep(std::span<const SweepRun> runs, const StopRules& sto
   SweepEstimate estimate;
   estimate.variants = chosen.variants;
   estimate.measured = MeasureAll(runs, chosen, options);
+  double later = 0;  // seconds, if a typical run made those steps
+  const auto count = static_cast<double>(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     VariantSpeed speed = estimate.measured[chosen.nearest[i]];
     // Scales from the games measured to all of them.
@@ -338,8 +345,10 @@ SweepEstimate EstimateSweep(std::span<const SweepRun> runs, const StopRules& sto
     speed.evaluation_seconds *= games / std::min(games, static_cast<double>(kGames));
     estimate.runs.push_back(EstimateRun(runs[i], speed, stop));
     estimate.bytes += estimate.runs.back().bytes;
+    later += EstimateRun(LaterPart(runs[i], options.later_steps), speed, {}).seconds / count;
+    estimate.bytes += static_cast<double>(options.later_steps) * speed.bytes_per_state / count;
   }
-  estimate.seconds = ScheduleSeconds(estimate.runs, options.jobs);
+  estimate.seconds = ScheduleSeconds(estimate.runs, options.jobs) + later / options.jobs;
   return estimate;
 }
 

@@ -13,6 +13,7 @@
 #define STABLEAA_EXPERIMENT_SWEEP_ESTIMATE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -32,6 +33,8 @@ struct EstimateOptions {
   double seconds = 2.5;          // of learning, for each variant
   double patience_seconds = 30;  // for the first update; Python is slow to start
   std::size_t max_variants = 6;
+  // Besides the runs' own: those of a search's rungs to come, whoever will make them.
+  std::int64_t later_steps = 0;
   // Polled while measuring; true ends it with WorkFailed("interrupted").
   std::function<bool()> interrupted = [] { return false; };
 };
@@ -62,7 +65,7 @@ SweepEstimate EstimateSweep(std::span<const SweepRun> runs, const StopRules& sto
 // learning so far: random play before learning says nothing. A run that does not know its rate yet
 // is taken to be like the others. Nothing if no run knows.
 std::optional<double> RemainingSeconds(std::span<const SweepRun> runs, const StopRules& stop,
-                                       int jobs);
+                                       int jobs, std::int64_t later_steps = 0);
 
 // ---- For tests ----
 

@@ -37,10 +37,12 @@ Json AsJson(const SweepRun& run, const RunJsonOptions& options) {
                  {"values", values},
                  {"status", options.planned ? std::string_view("planned") : Name(run.state)},
                  {"steps", run.steps},
-                 {"steps_wanted", train.steps},
+                 {"steps_wanted", run.StepsWanted()},
                  {"seconds", run.seconds},
                  {"eval_return", run.eval_return ? Json(*run.eval_return) : Json()},
                  {"message", run.message}};
+  if (!run.run->label.empty()) object["label"] = run.run->label;
+  if (run.run->draw > 0) object["draw"] = run.run->draw;
   if (options.estimate) {
     object["estimated_seconds"] = options.estimate->seconds;
     object["estimated_bytes"] = options.estimate->bytes;
@@ -71,12 +73,14 @@ std::string_view Name(SweepState state) {
   return "";
 }
 
+std::int64_t SweepRun::StepsWanted() const { return rung_steps.value_or(run->options.train.steps); }
+
 std::int64_t SweepRun::StepsLeft() const {
-  return std::max<std::int64_t>(0, run->options.train.steps - steps);
+  return std::max<std::int64_t>(0, StepsWanted() - steps);
 }
 
 double SweepRun::Share() const {
-  const std::int64_t wanted = run->options.train.steps;
+  const std::int64_t wanted = StepsWanted();
   if (wanted == 0) return state == SweepState::kDone ? 1 : 0;
   return std::clamp(static_cast<double>(steps) / static_cast<double>(wanted), 0., 1.);
 }
@@ -124,7 +128,9 @@ SweepNotes ReadSweepJson(const std::filesystem::path& file) {
     const std::string name = TextOf(run, "name");
     if (name.empty()) continue;
     NotedRun& note = notes.runs[name];
-    note = {.status = TextOf(run, "status"), .message = TextOf(run, "message")};
+    note = {.status = TextOf(run, "status"),
+            .message = TextOf(run, "message"),
+            .label = TextOf(run, "label")};
     if (run.contains("seconds") && run["seconds"].is_number()) {
       note.seconds = run["seconds"].get<double>();
     }

@@ -28,13 +28,16 @@ std::string_view Name(SweepState state);  // "pending", ...
 struct SweepRun {
   const SuiteRun* run = nullptr;
   SweepState state = SweepState::kPending;
-  std::int64_t steps = 0;                  // made so far, as far as known
-  double seconds = 0;                      // over all parts of the run
-  double steps_per_second = 0;             // currently
-  double learning_steps_per_second = 0;    // evaluations included; 0: not known yet
-  std::optional<double> eval_return = {};  // of the last evaluation
-  std::string message = {};                // why it failed, or ended before its last step
+  std::int64_t steps = 0;                       // made so far, as far as known
+  double seconds = 0;                           // over all parts of the run
+  double steps_per_second = 0;                  // currently
+  double learning_steps_per_second = 0;         // evaluations included; 0: not known yet
+  std::optional<double> eval_return = {};       // of the last evaluation
+  std::string message = {};                     // why it failed, or ended before its last step
+  std::optional<std::int64_t> rung_steps = {};  // fewer than all, for a draw of a search
 
+  // Where it ends for now.
+  std::int64_t StepsWanted() const;
   std::int64_t StepsLeft() const;
   // The share of its steps made so far, in [0, 1].
   double Share() const;
@@ -52,7 +55,7 @@ struct RunEstimate {
 };
 
 // One run as a JSON object on one line: name, directory, env, preset, seed, values (of the other
-// axes), status, steps, steps_wanted, seconds, eval_return, message. With `planned`, the status is
+// axes and of a search), label and draw (if it has one), status, steps, steps_wanted, seconds, eval_return, message. With `planned`, the status is
 // "planned", and the estimate follows if there is one.
 struct RunJsonOptions {
   std::filesystem::path directory = {};  // that holds the runs; empty: paths are relative to it
@@ -68,7 +71,7 @@ void WriteSweepJson(const std::filesystem::path& file, const std::string& title,
 
 // What sweep.json says about a run; missing texts are empty.
 struct NotedRun {
-  std::string status, message;
+  std::string status, message, label;
   std::optional<double> seconds = {};
   std::optional<std::int64_t> steps_wanted = {};
 };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -70,6 +71,13 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
+// With the steps that it is to make for now.
+RunOptions OptionsFor(const SweepRun& run) {
+  RunOptions options = run.run->options;
+  options.train.steps = run.StepsWanted();
+  return options;
+}
+
 std::string StepsOf(const SweepRun& run) {
   return fmt::format("{} steps in {}{}", HumanCount(static_cast<double>(run.steps)),
                      HumanDuration(run.seconds),
@@ -92,16 +100,51 @@ struct Sweep::Job {
 
 Sweep::Sweep(const Suite& suite, const SweepOptions& options)
     : suite_(suite), options_(options), notes_(ReadSweepJson(options.out / "sweep.json")) {
+  if (suite_.search) search_.emplace(suite_);
   for (const SuiteRun& run : suite_.runs) {
     runs_.push_back({.run = &run});
+    if (search_) runs_.back().rung_steps = search_->StepsWanted(runs_.size() - 1);
     // Without a note, metrics.csv tells, though less exactly.
     const auto note = notes_.runs.find(run.name);
     if (note != notes_.runs.end()) runs_.back().seconds = note->second.seconds.value_or(0);
     Adopt(runs_.back());
   }
+  JudgeRungs(/*aloud=*/false);
 }
 
 Sweep::~Sweep() = default;
+
+// Sends the best draws of a search to the next rung wherever all runs of one have ended.
+void Sweep::JudgeRungs(bool aloud) {
+  if (!search_) return;
+  const auto score = [this](std::size_t number, std::int64_t steps) {
+    const SweepRun& run = runs_[number];
+    constexpr double kNone = -std::numeric_limits<double>::infinity();
+    if (run.state == SweepState::kFailed) return kNone;
+    try {
+      return RungScore(Directory(run), steps);
+    } catch (const Error& error) {
+      LogWarning(Shorten(error.what(), kLongestMessage));
+      return kNone;
+    }
+  };
+  for (;;) {
+    const std::vector<std::size_t> going_on = search_->Judge(runs_, score);
+    if (going_on.empty()) return;
+    for (const std::size_t number : going_on) {
+      SweepRun& run = runs_[number];
+      run.rung_steps = search_->StepsWanted(number);
+      if (run.state == SweepState::kFailed) continue;
+      const std::optional<std::string> why = WhyDone(run);
+      run.state = why ? SweepState::kDone : SweepState::kPending;
+      run.message = why.value_or("");
+      if (aloud) {
+        LogInfo(fmt::format("{} goes on to step {}", run.run->name, run.StepsWanted()));
+      }
+    }
+    if (aloud) Save();
+  }
+}
 
 fs::path Sweep::Directory(const SweepRun& run) const { return options_.out / run.run->name; }
 
@@ -167,9 +210,10 @@ std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
   run.seconds = std::max(run.seconds, metrics.wall_seconds);
   run.eval_return = metrics.eval_return;
   run.learning_steps_per_second = metrics.learning_steps_per_second;
-  if (checkpoint->IsComplete(run.run->options)) return "";
+  const RunOptions options = OptionsFor(run);
+  if (checkpoint->IsComplete(options)) return "";
   // The evaluation at an earlier end does not count if the run goes on.
-  const bool had_ended = IsEndEvaluation(run.run->options, checkpoint->evaluated_step);
+  const bool had_ended = IsEndEvaluation(options, checkpoint->evaluated_step);
   if (metrics.reached_step && !had_ended) {
     return fmt::format("an evaluation reached {:.6g} in step {}", *metrics.reached_return,
                        *metrics.reached_step);
@@ -192,6 +236,11 @@ void Sweep::Open() {
   }
   MakeDirectories(options_.out / "logs");
   WriteTextFile(options_.out / "suite.toml", suite_.text);
+  for (const char* const name : {"search.csv", "search.json"}) {
+    std::error_code ignored;
+    if (!search_)
+      fs::remove(options_.out / name, ignored);  // of a suite that has been edited since
+  }
   Save();
 }
 
@@ -201,7 +250,10 @@ bool Sweep::Run(const std::function<bool()>& interrupted) {
   summary_ = Stopwatch();
   for (;;) {
     if (interrupted() && !ending_) EndAll();
-    if (!ending_) StartWhatFits();
+    if (!ending_) {
+      JudgeRungs(/*aloud=*/true);
+      StartWhatFits();
+    }
     const bool any_left = !ending_ && Count(runs_).pending > 0;
     if (jobs_.empty() && !any_left) break;
     Show();
@@ -247,7 +299,7 @@ std::optional<std::size_t> Sweep::NextRun() {
 
 TrainTask Sweep::Task(const SweepRun& run) const {
   const fs::path directory = Directory(run);
-  const RunOptions& options = run.run->options;
+  const RunOptions options = OptionsFor(run);
   TrainTask task{.run = directory,
                  .steps = options.train.steps,
                  .threads = options.train.threads,
@@ -352,6 +404,7 @@ void Sweep::Fail(SweepRun& run, const std::string& message) {
 void Sweep::Save() {
   try {
     WriteSweepJson(options_.out / "sweep.json", suite_.title, runs_);
+    if (search_) search_->WriteFiles(options_.out);
     could_save_ = true;
   } catch (const Error& error) {
     if (std::exchange(could_save_, false)) LogWarning(Shorten(error.what(), kLongestMessage));
@@ -361,7 +414,8 @@ void Sweep::Save() {
 // ---- For people ----
 
 void Sweep::Show() {
-  const std::optional<double> left = RemainingSeconds(runs_, suite_.stop, options_.jobs);
+  const std::optional<double> left =
+      RemainingSeconds(runs_, suite_.stop, options_.jobs, search_ ? search_->LaterSteps() : 0);
   if (IsOnTerminal({})) table_.Draw(runs_, left);
   if (summary_.Seconds() < options_.summary_seconds) return;
   summary_ = Stopwatch();

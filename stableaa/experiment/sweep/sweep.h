@@ -18,6 +18,7 @@
 //   logs/NAME.toml    what it was started with
 //   logs/NAME.error   why it failed the last time, one line (run_error.h)
 //   NAME/             the run (rl/run/run_directory.h)
+//   search.csv        for a suite with a search: its draws (search_progress.h), and search.json
 //
 // A sweep continues the runs in the directory, whoever made them: it keeps those that are complete
 // and resumes the others. So a sweep that was interrupted, killed or had failures can be started
@@ -42,6 +43,7 @@
 #include "stableaa/core/option_label.h"
 #include "stableaa/core/stopwatch.h"
 #include "stableaa/experiment/suite/suite.h"
+#include "stableaa/experiment/sweep/search_progress.h"
 #include "stableaa/experiment/sweep/status.h"
 #include "stableaa/experiment/sweep/table.h"
 #include "stableaa/experiment/sweep/training_process.h"
@@ -74,6 +76,8 @@ class Sweep {
 
   // In the order of the suite.
   const std::vector<SweepRun>& runs() const { return runs_; }
+  // Null if the suite has no search.
+  const SearchProgress* search() const { return search_ ? &*search_ : nullptr; }
 
   // Creates the directory and takes its lock. BadInput if it holds another suite's runs.
   void Open();
@@ -90,6 +94,7 @@ class Sweep {
   void RefuseAnotherSuite() const;
   void Adopt(SweepRun& run) const;
   std::optional<std::string> WhyDone(SweepRun& run) const;
+  void JudgeRungs(bool aloud);
 
   void StartWhatFits();
   std::optional<std::size_t> NextRun();
@@ -107,6 +112,7 @@ class Sweep {
   const SweepOptions options_;
   const SweepNotes notes_;  // as found at the start
   std::vector<SweepRun> runs_;
+  std::optional<SearchProgress> search_;
   Descriptor lock_;
   std::vector<std::unique_ptr<Job>> jobs_;
   bool ending_ = false;                // interrupted: nothing new is started

@@ -115,7 +115,7 @@ TEST_F(FirstWeightsTest, TheTargetNetworkBeginsWithThemToo) {
   first.Initialise(random);
   environment->Reset(1);
   agent->StartFrom(first);
-  agent->Begin(environment->observations());
+  agent->Begin(0, environment->observations());
   ByteWriter saved, weights;
   agent->Save(saved);
   first.Save(weights);

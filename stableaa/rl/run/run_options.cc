@@ -1,15 +1,18 @@
 #include "stableaa/rl/run/run_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/files/directories.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/text/nearest_name.h"
 #include "stableaa/base/text/plain_text.h"
@@ -27,6 +30,7 @@ constexpr std::array kFreeKeys = {"train.steps", "train.threads", "env.python", 
                                   "env.timeout_seconds"};
 
 constexpr std::size_t kLargestConfig = std::size_t{1} << 20;
+constexpr int kMostPresetFiles = 8;  // that build on one another
 
 std::optional<std::string_view> FindConfig(std::string_view name) {
   for (const BuiltInConfig& config : BuiltInConfigs()) {
@@ -40,6 +44,60 @@ std::string FamilyOf(const std::string& env) {
   std::string family = NormalizedId(env);
   family.resize(family.find('/'));
   return family == "gymnasium" ? "classic" : family;
+}
+
+// ---- Presets ----
+
+bool IsPresetFile(const std::string& preset) {
+  return preset.ends_with(".toml") || preset.find('/') != std::string::npos;
+}
+
+ConfigSource BuiltInPreset(const std::string& preset) {
+  const auto text = FindConfig("presets/" + preset);
+  if (!text) {
+    std::vector<std::string> names;
+    for (const Preset& known : Presets()) names.push_back(known.name);
+    const std::string suggestion = DidYouMean(preset, names);
+    throw BadInput(fmt::format(
+        "there is no preset '{}'{}", Shorten(preset),
+        suggestion.empty()
+            ? fmt::format(" (there are {}; a file ends in .toml)", fmt::join(names, ", "))
+            : suggestion));
+  }
+  return ConfigSource::FromText(*text, fmt::format("preset {}", preset));
+}
+
+void AddPresetFile(const std::filesystem::path& file, int depth,
+                   std::vector<ConfigSource>& sources) {
+  ConfigSource own = ConfigSource::FromText(ReadRegularFile(file, kLargestConfig), ShownPath(file));
+  if (const auto base = own.TakeRemark("preset")) {
+    if (!IsPresetFile(base->text)) {
+      try {
+        sources.push_back(BuiltInPreset(base->text));
+      } catch (const Error& error) {
+        throw BadInput(fmt::format("{}: {}", base->place, error.what()));
+      }
+    } else if (depth < kMostPresetFiles) {
+      AddPresetFile(file.parent_path() / base->text, depth + 1, sources);
+    } else {
+      throw BadInput(
+          fmt::format("{}: more than {} presets build on one another, or they do so in a circle",
+                      base->place, kMostPresetFiles));
+    }
+  }
+  for (const ConfigSource::Mention& mention : own.Mentions()) {
+    if (mention.key == "train.preset") {
+      throw BadInput(fmt::format(
+          "{}: train.preset has no place in a preset: the one that it builds on is 'preset = ...'",
+          mention.place));
+    }
+    if (mention.key == "train.env") {
+      throw BadInput(
+          fmt::format("{}: train.env has no place in a preset, which goes with any environment",
+                      mention.place));
+    }
+  }
+  sources.push_back(std::move(own));
 }
 
 // Everything but whether the environment exists.
@@ -119,7 +177,23 @@ std::vector<Preset> Presets() {
   return presets;
 }
 
-void LoadPreset(Config& config, const std::string& env, const std::string& preset) {
+PresetKeys ReadPreset(const std::string& preset, const std::filesystem::path& folder) {
+  PresetKeys keys;
+  if (!IsPresetFile(preset)) {
+    keys.name = preset;
+    if (!preset.empty()) keys.sources.push_back(BuiltInPreset(preset));
+    return keys;
+  }
+  keys.name = std::filesystem::path(preset).stem().string();
+  AddPresetFile(folder / preset, 1, keys.sources);
+  RunOptions options;
+  Config config;
+  Describe(config, options);
+  for (const ConfigSource& source : keys.sources) config.Apply(source);
+  return keys;
+}
+
+void LoadPreset(Config& config, const std::string& env, const PresetKeys& preset) {
   if (!env.empty()) {
     const std::string family = FamilyOf(env);
     if (const auto text = FindConfig("families/" + family)) {
@@ -127,20 +201,14 @@ void LoadPreset(Config& config, const std::string& env, const std::string& prese
     }
     config.Set(fmt::format("train.env={}", NormalizedId(env)), "environment");
   }
-  if (!preset.empty()) {
-    const auto text = FindConfig("presets/" + preset);
-    if (!text) {
-      std::vector<std::string> names;
-      for (const Preset& known : Presets()) names.push_back(known.name);
-      const std::string suggestion = DidYouMean(preset, names);
-      throw BadInput(fmt::format("there is no preset '{}'{}", Shorten(preset),
-                                 suggestion.empty()
-                                     ? fmt::format(" (there are {})", fmt::join(names, ", "))
-                                     : suggestion));
-    }
-    config.LoadText(*text, fmt::format("preset {}", preset));
-    config.Set(fmt::format("train.preset={}", preset), fmt::format("preset {}", preset));
+  for (const ConfigSource& source : preset.sources) config.Apply(source);
+  if (!preset.name.empty()) {
+    config.Set(fmt::format("train.preset={}", preset.name), fmt::format("preset {}", preset.name));
   }
+}
+
+void LoadPreset(Config& config, const std::string& env, const std::string& preset) {
+  LoadPreset(config, env, ReadPreset(preset));
 }
 
 std::string ToToml(const RunOptions& options) {

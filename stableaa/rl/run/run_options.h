@@ -3,7 +3,7 @@
 //   defaults < family of the environment < preset < the user's file < single keys
 //
 // Families (atari, minatar, classic) and presets (stable-aa, dqn, ...) are the TOML files under
-// configs/, which are compiled into the library.
+// configs/, which are compiled into the library. A preset can also be a file of the user's.
 #ifndef STABLEAA_RL_RUN_RUN_OPTIONS_H_
 #define STABLEAA_RL_RUN_RUN_OPTIONS_H_
 
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "stableaa/base/config/config.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/optimizer.h"
 #include "stableaa/rl/replay/replay.h"
@@ -20,9 +21,6 @@
 #include "stableaa/rl/value/agent_options.h"
 
 namespace stableaa {
-
-class Config;
-struct ConfigKey;
 
 // Keys train.*, and checkpoint.*. A "step" is one action in the environment, or 4
 // frames of Atari.
@@ -103,8 +101,26 @@ struct Preset {
 };
 std::vector<Preset> Presets();
 
+// A preset that has been read.
+struct PresetKeys {
+  std::string name;                        // train.preset; that of a file is its stem
+  std::vector<ConfigSource> sources = {};  // later ones win
+};
+
+// `preset` is the name of a built-in preset or, if it ends in .toml or has a / in it, a file of
+// keys; relative paths begin in `folder`. A file may name the preset that it builds on:
+//
+//   preset = "stable-aa"     # or another file, relative to this one
+//   [agent]
+//   targets = 3
+//
+// Throws BadInput: for a built-in preset that does not exist, with a suggestion; for a file, naming
+// the line, as for any configuration.
+PresetKeys ReadPreset(const std::string& preset, const std::filesystem::path& folder = {});
+
 // Loads the family of `env`, then the preset, and sets train.env and train.preset to them. Either
-// may be empty. Throws BadInput, with a suggestion, for a preset that does not exist.
+// may be empty.
+void LoadPreset(Config& config, const std::string& env, const PresetKeys& preset);
 void LoadPreset(Config& config, const std::string& env, const std::string& preset);
 
 // Every key with its value. ReadRunOptions reads it back to the same options and throws BadInput,

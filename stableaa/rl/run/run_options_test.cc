@@ -212,6 +212,64 @@ TEST(LoadPreset, ThePresetWinsOverTheFamilyAndLaterSourcesOverBoth) {
                                             "mine.toml", "preset dqn"}));
 }
 
+// ---- Presets from files ----
+
+class PresetFile : public testing::Test {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return (folder_ / name).string();
+  }
+  std::string Refusal(const std::string& text) const {
+    const std::string path = Write("bad.toml", text);
+    return RefusalOf([&] { ReadPreset(path); });
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(PresetFile, WinsOverTheFamilyAndIsNamedByItsStem) {
+  const RunOptions options = Loaded(
+      "classic/cartpole", Write("fast.v2.toml", "[replay]\nstart = 7\n[agent]\nn_step = 3\n"),
+      {"agent.n_step=4"});
+  EXPECT_EQ(options.replay.start, 7);
+  EXPECT_EQ(options.agent.n_step, 4);
+  EXPECT_EQ(options.agent.mixer, AgentOptions().mixer) << "no other preset beneath";
+  EXPECT_EQ(options.train.preset, "fast.v2");
+  EXPECT_EQ(options.train.batch, Loaded("classic/cartpole", "").train.batch);
+}
+
+TEST_F(PresetFile, MayBuildOnAnotherPreset) {
+  Write("low/first.toml", "preset = \"stable-aa\"\n[agent]\ntargets = 3\neta = 0.5\n");
+  const std::string second = Write("second.toml", "preset = \"low/first.toml\"\nagent.eta = 2\n");
+  const RunOptions options = Loaded("classic/cartpole", second);
+  EXPECT_EQ(options.agent.mixer, MixerKind::kStable);
+  EXPECT_EQ(options.agent.targets, 3);
+  EXPECT_EQ(options.agent.eta, 2);
+  EXPECT_EQ(options.train.preset, "second");
+  EXPECT_EQ(ReadPreset("second.toml", folder_.path()).sources.size(), 3U);
+}
+
+TEST_F(PresetFile, IsRefusedWithItsLine) {
+  const std::string place = (folder_ / "bad.toml").string();
+  for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+           {"\nagent.etaa = 1", ":2: unknown key 'agent.etaa'; did you mean 'agent.eta'?"},
+           {"agent.eta = -1", ":1: agent.eta = -1 is outside"},
+           {"agent.eta = 1\npreset = \"stable-a\"", ":2: there is no preset 'stable-a'; did you"},
+           {"preset = 3", ":1: preset wants a string"},
+           {"preset = \"bad.toml\"", ":1: more than 8 presets"},
+           {"train.env = \"classic/cartpole\"", ":1: train.env has no place"},
+           {"train.preset = \"dqn\"", ":1: train.preset has no place"},
+           {"anderson.memory = 3", ":1: unknown key 'anderson.memory'"},
+           {"agent = [", ":1:"}}) {
+    EXPECT_TRUE(Refusal(text).starts_with(place + message)) << Refusal(text);
+  }
+  EXPECT_NE(RefusalOf([&] { ReadPreset("no/such.toml"); }).find("no/such.toml"), std::string::npos);
+  EXPECT_NE(RefusalOf([&] { ReadPreset(folder_.path().string()); }).find("directory"),
+            std::string::npos);
+}
+
 TEST(LoadPreset, SuggestsWhatWasProbablyMeant) {
   EXPECT_TRUE(Contains(RefusalOf([] { Loaded("", "stable_aa"); }), "stable-aa"));
   const std::string message = RefusalOf([] { Loaded("", "qqqqqqqqqqqq"); });
