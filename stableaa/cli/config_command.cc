@@ -91,7 +91,7 @@ void AddConfigCommand(CLI::App& program) {
       ->excludes(json);
   keys->footer(fmt::format(
       "{}Example: stableaa config keys --json\n"
-      "         stableaa train --set 'optimizer.learning_rate=linear(1e-3, 1e-5, 1e6)'\n",
+      "         stableaa config show --set 'optimizer.learning_rate=linear(1e-3, 1e-5, 1e6)'\n",
       ScheduleForms()));
   keys->callback([command] { PrintKeys(*command); });
 

@@ -370,7 +370,7 @@ SearchKey SearchReader::FinishKey(const std::string& key) const {
     for (const TomlValue& value : *list) CheckValue(key, value, range.place);
     return search;
   }
-  if (type != "integer" && type != "real" && type != "member") {
+  if (type != "integer" && type != "real" && type != "schedule" && type != "member") {
     RefuseAt(range.place, fmt::format("{} is a {}: expected {{ values = [...] }}", key, *type));
   }
   if (low == nullptr || high == nullptr) {
