@@ -102,9 +102,9 @@ void AddThreadsFlag(CLI::App& command, int* threads, const std::string& meaning)
 
 CLI::Option* AddTrustFlag(CLI::App& command, bool* trust) {
   return command.add_flag("--trust", *trust,
-                          "Run the Python module (gymnasium/module:Id) and the interpreter "
-                          "(env.python) that the run's files name; otherwise only what you name "
-                          "yourself is run");
+                          "Run the Python modules (gymnasium/module:Id, env.wrappers) and the "
+                          "interpreter (env.python) that the run's files name; otherwise only what "
+                          "you name yourself is run");
 }
 
 }  // namespace stableaa

@@ -97,6 +97,25 @@ TEST_F(SearchCommand, PromotedRunsAreThoseOfOneGo) {
   EXPECT_EQ(Results(Out()), before);
 }
 
+// Rungs end, and are judged, in the round of steps in which theirs falls.
+TEST_F(SearchCommand, SeveralEnvironmentsReachTheirRungsToo) {
+  SuiteText suite = Searching();
+  suite.set.emplace_back("env.num_envs=3");
+  for (std::string& setting : suite.set) {
+    if (setting == "eval.interval_steps=50") setting = "eval.interval_steps=100";
+  }
+  const Outcome outcome = Sweep(suite);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::map<std::string, int> by_steps;
+  for (const nlohmann::json& run : Status()) ++by_steps[run["steps"].dump()];
+  EXPECT_EQ(by_steps, (std::map<std::string, int>{{"102", 6}, {"201", 4}, {"402", 2}}));
+  EXPECT_EQ(FileContent(Out() / "search.csv").find("inf"), std::string::npos);
+  for (const auto& draw : nlohmann::json::parse(FileContent(Out() / "search.json"))["draws"]) {
+    for (const auto& [env, score] : draw["scores"].items()) EXPECT_TRUE(score.is_number()) << draw;
+    EXPECT_FALSE(draw["scores"].empty());
+  }
+}
+
 TEST_F(SearchCommand, IsTheSameForAnyNumberOfJobs) {
   ASSERT_EQ(SweepIn("one", 1).exit_code, 0);
   ASSERT_EQ(SweepIn("three", 3).exit_code, 0);

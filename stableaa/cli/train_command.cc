@@ -138,15 +138,16 @@ void RunToTheEnd(Trainer& trainer, const TrainFlags& flags) {
   Progress progress(shown);
   const InterruptGuard interrupt;
   const std::int64_t note_interval = std::max<std::int64_t>(1, train.steps / 10'000);
-  const bool complete = trainer.Run({.stop = [&interrupt] { return interrupt.requested(); },
-                                     .enough_return = flags.enough_return,
-                                     .progress =
-                                         [&](const TrainProgress& now) {
-                                           if (now.step % note_interval < trainer.options().env.num_envs)
-                                             progress.Note(ProgressNote(now));
-                                           progress.Set(static_cast<std::uint64_t>(now.step));
-                                         },
-                                     .rows = ListenerOf(log)});
+  const bool complete =
+      trainer.Run({.stop = [&interrupt] { return interrupt.requested(); },
+                   .enough_return = flags.enough_return,
+                   .progress =
+                       [&](const TrainProgress& now) {
+                         if (now.step % note_interval < trainer.options().env.num_envs)
+                           progress.Note(ProgressNote(now));
+                         progress.Set(static_cast<std::uint64_t>(now.step));
+                       },
+                   .rows = ListenerOf(log)});
   const std::string directory = trainer.directory().string();
   if (complete) {
     progress.Finish();

@@ -64,8 +64,8 @@ class GymnasiumEnvironment : public Environment {
  public:
   // Starts the workers and waits until all are ready. Throws BadInput if there is no such
   // environment, its spaces are not supported, the constructor refuses its arguments, a wrapper
-  // does not exist or raises, or it cannot draw pictures; WorkFailed if Python or a package is missing (and how to get it), or a worker
-  // failed.
+  // does not exist or raises, or it cannot draw pictures; WorkFailed if Python or a package is
+  // missing (and how to get it), or a worker failed.
   static std::unique_ptr<GymnasiumEnvironment> Make(const GymnasiumOptions& options);
   // Closes the environments of idle workers and ends all workers. Problems are only logged as
   // warnings.

@@ -359,7 +359,7 @@ ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& pr
       MakeReportContent(summary.records, summary.comparison, summary.failed, options.style);
   content.title = options.title.empty() ? TitleOfSweep(options.directories) : options.title;
   if (content.title.empty()) content.title = fmt::format("{} runs", summary.records.size());
-  AddSearches(searches, content);
+  AddSearches(searches, content, options.style);
   if (!attachments.empty()) {
     content.sections.insert(
         content.sections.begin(),

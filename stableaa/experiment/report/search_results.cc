@@ -23,12 +23,14 @@
 namespace stableaa {
 namespace {
 
+constexpr double kScatterShape = 340. / 520;  // height to width of a figure without its legend
+constexpr double kScatterLegendLine = 1.6;    // times the size of letters
+
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestSearchFile = std::size_t{256} << 20;
 constexpr std::size_t kFinalists = 4;  // of each variant
 constexpr std::size_t kUnfoldedDraws = 12;
-constexpr int kScatterWidth = 520, kScatterHeight = 340, kScatterLegendLine = 19;
 
 // ---- Reading ----
 
@@ -180,7 +182,8 @@ struct KeyAxis {
 
 // Score against one key in one environment: colours by rung, shapes by variant.
 std::optional<ReportFigure> ScoreFigure(const SearchResults& results, std::size_t search,
-                                        const SearchResults::Key& key, const std::string& env) {
+                                        const SearchResults::Key& key, const std::string& env,
+                                        const FigureStyle& style) {
   constexpr int kShapes[] = {7, 5, 9, 13, 11, 6, 4, 8};
   const KeyAxis axis(results, key);
   std::string blocks, plots;
@@ -212,11 +215,16 @@ std::optional<ReportFigure> ScoreFigure(const SearchResults& results, std::size_
   if (series == 0) return std::nullopt;
   const int columns = results.variants.size() == 1 ? 3 : 1;
   const std::string script = fmt::format(
-      "{}{}set title {} font title_font\nset xlabel {} offset 0, 0.4\nset ylabel 'final return'\n"
+      "{}{}{}set xlabel {} offset 0, 0.4\nset ylabel 'final return'\n"
       "set key below center horizontal maxcols {} samplen 1\n"
       "set offsets graph 0.03, graph 0.03, graph 0.05, graph 0.05\n{}{}\n",
-      kGnuplotStyle, blocks, GnuplotQuoted(env), GnuplotQuoted(key.key), columns, axis.Commands(),
-      plots);
+      kGnuplotStyle, blocks,
+      style.has_titles ? fmt::format("set title {} font title_font\n", GnuplotQuoted(env)) : "",
+      GnuplotQuoted(key.key), columns, axis.Commands(), plots);
+  // The axes have a fixed shape, and the legend as many lines as it needs.
+  const int legend_lines = (series + columns - 1) / columns;
+  const int height = static_cast<int>(kScatterShape * style.narrow +
+                                      style.font * (1 + kScatterLegendLine * legend_lines));
   return ReportFigure{
       .name = fmt::format("search-{}{}-{}", search == 0 ? "" : fmt::format("{}-", search + 1),
                           FileStem(key.key), FileStem(env)),
@@ -225,10 +233,12 @@ std::optional<ReportFigure> ScoreFigure(const SearchResults& results, std::size_
           "end of the last rung that it reached. Draws that trained longer were chosen by their "
           "scores before; draws with a failed run are not shown.",
           env, key.key, key.is_log ? " on a log scale" : ""),
-      .picture = {
-          .width = kScatterWidth,
-          .height = kScatterHeight + 10 + kScatterLegendLine * ((series + columns - 1) / columns),
-          .script = script}};
+      .picture = {.width = style.narrow,
+                  .height = std::max(style.least_height, height),
+                  .script = script,
+                  .font_size = style.font,
+                  .line_width = style.line,
+                  .pixel_millimetres = style.pixel_millimetres}};
 }
 
 }  // namespace
@@ -279,7 +289,8 @@ std::vector<SearchResults> TakeSearches(const std::vector<fs::path>& directories
   return searches;
 }
 
-void AddSearches(const std::vector<SearchResults>& searches, ReportContent& content) {
+void AddSearches(const std::vector<SearchResults>& searches, ReportContent& content,
+                 const FigureStyle& style) {
   if (searches.empty()) return;
   ReportSection section{
       .id = "search",
@@ -296,7 +307,7 @@ void AddSearches(const std::vector<SearchResults>& searches, ReportContent& cont
     const SearchResults& search = searches[i];
     for (const SearchResults::Key& key : search.keys) {
       for (const std::string& env : search.envs) {
-        if (auto figure = ScoreFigure(search, i, key, env)) {
+        if (auto figure = ScoreFigure(search, i, key, env, style)) {
           section.figures.push_back(*std::move(figure));
         }
       }

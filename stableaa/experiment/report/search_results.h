@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "stableaa/experiment/report/content.h"
+#include "stableaa/experiment/report/figure_style.h"
 #include "stableaa/experiment/results/run_record.h"
 
 namespace stableaa {
@@ -49,7 +50,8 @@ std::vector<SearchResults> TakeSearches(const std::vector<std::filesystem::path>
                                         std::vector<RunRecord>& records);
 
 // Adds a section before all others, and tables; nothing if there are no searches.
-void AddSearches(const std::vector<SearchResults>& searches, ReportContent& content);
+void AddSearches(const std::vector<SearchResults>& searches, ReportContent& content,
+                 const FigureStyle& style = {});
 
 }  // namespace stableaa
 

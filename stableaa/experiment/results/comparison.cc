@@ -31,8 +31,8 @@ constexpr double kThresholdShare = 0.75;
 
 constexpr auto kKeysOfNoMethod = std::to_array<std::string_view>(
     {"train.env", "train.preset", "train.seed", "train.steps", "train.threads",
-     "train.log_interval_steps", "checkpoint.interval_steps", "eval.interval_steps", "env.python",
-     "env.workers", "env.timeout_seconds"});
+     "train.log_interval_steps", "checkpoint.interval_steps", "checkpoint.keep_weights",
+     "eval.interval_steps", "env.python", "env.workers", "env.timeout_seconds"});
 
 bool IsOfTheMethod(const std::string& key) {
   return std::ranges::find(kKeysOfNoMethod, key) == kKeysOfNoMethod.end();

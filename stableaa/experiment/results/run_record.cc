@@ -197,7 +197,11 @@ MetricTable ParseMetrics(std::string_view text, const std::string& name) {
   return table;
 }
 
-std::int64_t RunRecord::planned_steps() const { return std::max(options.train.steps, suite_steps); }
+std::int64_t RunRecord::planned_steps() const {
+  RunOptions whole = options;
+  whole.train.steps = std::max(options.train.steps, suite_steps);
+  return whole.last_step();
+}
 
 bool RunRecord::reached_stop_return() const {
   return ended_early && stop_return && !evaluations.empty() &&

@@ -78,6 +78,7 @@ std::string WhyFixed(const std::string& key) {
       {"train.preset", "it can be an axis"},
       {"train.log_interval_steps", "it has no effect on results"},
       {"checkpoint.interval_steps", "it has no effect on results"},
+      {"checkpoint.keep_weights", "it has no effect on results"},
       {"env.python", "it has no effect on results"},
       {"env.workers", "it has no effect on results"},
       {"env.timeout_seconds", "it has no effect on results"}};

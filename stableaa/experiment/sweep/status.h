@@ -55,8 +55,9 @@ struct RunEstimate {
 };
 
 // One run as a JSON object on one line: name, directory, env, preset, seed, values (of the other
-// axes and of a search), label and draw (if it has one), status, steps, steps_wanted, seconds, eval_return, message. With `planned`, the status is
-// "planned", and the estimate follows if there is one.
+// axes and of a search), label and draw (if it has one), status, steps, steps_wanted, seconds,
+// eval_return, message. With `planned`, the status is "planned", and the estimate follows if there
+// is one.
 struct RunJsonOptions {
   std::filesystem::path directory = {};  // that holds the runs; empty: paths are relative to it
   bool planned = false;

@@ -121,8 +121,10 @@ void Sweep::JudgeRungs(bool aloud) {
     const SweepRun& run = runs_[number];
     constexpr double kNone = -std::numeric_limits<double>::infinity();
     if (run.state == SweepState::kFailed) return kNone;
+    RunOptions options = run.run->options;
+    options.train.steps = steps;
     try {
-      return RungScore(Directory(run), steps);
+      return RungScore(Directory(run), options.last_step());
     } catch (const Error& error) {
       LogWarning(Shorten(error.what(), kLongestMessage));
       return kNone;

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 // The open segments of all streams are rewritten in every checkpoint; together they hold about this
 // many states. But a segment's first state stores its whole stack, so none is very short.
 constexpr std::int64_t kOpenStates = 1024;
-constexpr std::int64_t kLeastSegmentStates = 64;
+constexpr std::int64_t kLeastSegmentStates = 128;
 // A small replay has at least about this many segments so that it stores little more than `size`.
 constexpr std::int64_t kLeastSegments = 8;
 // LZ4 and the 32-bit offsets within a segment require frames and segments below 2 GiB.
@@ -149,14 +149,14 @@ void Replay::RequireRoomForReturns(const ReplayOptions& options, int n_step, int
 }
 
 void Replay::Begin(std::span<const std::uint8_t> observation, int stream) {
-  ReplayStream& to = streams_[static_cast<std::size_t>(stream)];
+  ReplayStream& to = streams_.at(static_cast<std::size_t>(stream));
   to.Begin(observation);
   ForgetPriority(stream);
 }
 
 void Replay::Add(int action, float reward, bool terminated, bool truncated,
                  std::span<const std::uint8_t> next, int stream) {
-  ReplayStream& to = streams_[static_cast<std::size_t>(stream)];
+  ReplayStream& to = streams_.at(static_cast<std::size_t>(stream));
   const std::int64_t begin = to.first_pending();
   to.Add(action, reward, terminated, truncated, next);
   ForgetPriority(stream);

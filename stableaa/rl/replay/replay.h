@@ -13,7 +13,7 @@
 // so no return and no stack of frames crosses the end of an episode. A transition can be sampled
 // once its next state has been stored.
 //
-// Samples come from the newest `size` states, an equal share of each stream.
+// Samples come from the newest `size` states, an equal share (rounded up) of each stream.
 #ifndef STABLEAA_RL_REPLAY_REPLAY_H_
 #define STABLEAA_RL_REPLAY_REPLAY_H_
 
@@ -149,8 +149,8 @@ class Replay {
   void Sample(int count, double importance, RandomStream& random, std::vector<std::int64_t>& ids,
               std::vector<float>& weights) const;
 
-  // Fills the batch except for `weights`. At most `reserve` states may have been added since the
-  // ids were sampled.
+  // Fills the batch except for `weights`. At most `reserve` states may have been added to a stream
+  // since the ids were sampled.
   void Read(std::span<const std::int64_t> ids, ReplayBatch& batch) const;
 
   // Sets priorities from the TD error of each id; ids that are gone are ignored. New transitions

@@ -188,6 +188,7 @@ std::string ReplayStream::SegmentName(std::int64_t number) const {
 
 // The number of the segment in a file of this name, or -1 if it is not one of this stream.
 std::int64_t ReplayStream::SegmentNumber(const std::string& name) const {
+  if (!name.starts_with(options_.file_prefix)) return -1;
   const std::size_t begin = options_.file_prefix.size() + std::string_view("segment-").size();
   std::int64_t number = 0;
   for (std::size_t i = begin; i < name.size() && name[i] >= '0' && name[i] <= '9'; ++i) {

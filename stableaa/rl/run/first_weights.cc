@@ -36,15 +36,12 @@ FirstWeights::FirstWeights(const std::filesystem::path& path, std::shared_ptr<co
 }
 
 std::uint32_t FirstWeights::checksum() const {
-  uLong sum = crc32(0, nullptr, 0);
+  uLong sum = crc32_z(0, nullptr, 0);
   for (const ParameterTensor& tensor : ParameterTensors(parameters_.plan())) {
     std::vector<float> values(tensor.size());
     parameters_.Get(tensor, values);
-    ByteWriter out;
-    out.F32s(values);
-    const std::span<const std::byte> bytes =
-        out.bytes().subspan(sizeof(std::uint64_t));  // no count
-    sum = crc32(sum, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
   }
   return static_cast<std::uint32_t>(sum);
 }

@@ -57,7 +57,8 @@ std::string ReadPart(std::ifstream& file, const fs::path& path, std::uint64_t be
 
 void RequireLog(const fs::path& path, std::uint64_t size) {
   std::ifstream file(path, std::ios::binary);
-  const std::string start = ReadPart(file, path, 0, std::min<std::uint64_t>(size, kFirstWords.size()));
+  const std::string start =
+      ReadPart(file, path, 0, std::min<std::uint64_t>(size, kFirstWords.size()));
   if (kFirstWords.starts_with(start)) return;
   throw BadInput(
       fmt::format("{} holds something else than the rows of a run as JSON, which begin "

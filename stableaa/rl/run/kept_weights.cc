@@ -36,11 +36,15 @@ std::optional<std::int64_t> StepOfKept(const std::string& name) {
 // In order of their steps.
 std::vector<KeptWeights> ListKept(const std::filesystem::path& weights) {
   std::vector<KeptWeights> kept;
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(weights, missing)) {
-    if (const auto step = StepOfKept(entry.path().filename().string())) {
-      kept.push_back({*step, entry.path()});
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(weights, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (const auto step = StepOfKept(entry->path().filename().string())) {
+      kept.push_back({*step, entry->path()});
     }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw SystemError(fmt::format("cannot read {}", ShownPath(weights)), error.value());
   }
   std::ranges::sort(kept, {}, &KeptWeights::step);
   return kept;

@@ -22,8 +22,7 @@
 
 namespace stableaa {
 
-// Keys train.*, and checkpoint.*. A "step" is one action in the environment, or 4
-// frames of Atari.
+// Keys train.*, and checkpoint.*. A "step" is one action in the environment, or 4 frames of Atari.
 struct TrainOptions {
   // The environment's id (env/registry.h). Decides which family's defaults LoadPreset uses.
   std::string env = "minatar/breakout";

@@ -1,11 +1,11 @@
 // Decides which Python code a file may cause to run.
 //
 // The environment gymnasium/module:Id imports a module, possibly from the current folder, so does a
-// wrapper of env.wrappers, and env.python is a program to start. Whoever names them in their own options means to run them. But
-// a run's config.toml and the metadata of a weights file may come from somebody else, so the code
-// they name runs only if the caller trusts it. Environments in Gymnasium's own registry
-// (gymnasium/CartPole-v1), its own wrappers except RecordVideo, which writes files, and the default
-// interpreter need no trust.
+// wrapper of env.wrappers, and env.python is a program to start. Whoever names them in their own
+// options means to run them. But a run's config.toml and the metadata of a weights file may come
+// from somebody else, so the code they name runs only if the caller trusts it. Environments in
+// Gymnasium's own registry (gymnasium/CartPole-v1), its own wrappers except RecordVideo, which
+// writes files, and the default interpreter need no trust.
 #ifndef STABLEAA_RL_RUN_TRUST_H_
 #define STABLEAA_RL_RUN_TRUST_H_
 
