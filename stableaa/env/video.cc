@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr int kWatchableSide = 320;
 constexpr int kMaxScale = 64;
-constexpr int kMaxSide = 8192;
+constexpr int kMaxVideoSide = 8192;
 constexpr int kOutput = 3;  // ffmpeg's number for the file it writes
 constexpr off_t kMostVideo = off_t{1} << 32;
 constexpr off_t kMostMessages = off_t{1} << 28;
@@ -294,9 +294,9 @@ void VideoWriter::Finish() {
 void VideoWriter::Start(const Picture& first) {
   if (first.width() == 0) throw BadInput("cannot make a video of empty pictures");
   const int scale = ScaleOf(first, options_);
-  if (scale * std::max(first.width(), first.height()) > kMaxSide) {
+  if (scale * std::max(first.width(), first.height()) > kMaxVideoSide) {
     throw BadInput(fmt::format("a video has at most {} pixels per side, found {}x{} times {}",
-                               kMaxSide, first.width(), first.height(), scale));
+                               kMaxVideoSide, first.width(), first.height(), scale));
   }
   encoder_ = std::make_unique<Encoder>(ffmpeg_, Arguments(first, scale, options_, IsGif(path_)),
                                        MostBytes(first, scale));

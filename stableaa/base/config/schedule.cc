@@ -162,7 +162,7 @@ bool Schedule::is_zero() const {
 }
 
 std::string Schedule::Text() const {
-  const std::string first = RealLiteral(points_.front().value);
+  std::string first = RealLiteral(points_.front().value);
   if (kind_ == Kind::kConstant) return first;
   const auto form = std::ranges::find(kForms, kind_, &Form::kind);
   if (kind_ != Kind::kSteps) {

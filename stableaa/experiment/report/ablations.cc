@@ -54,8 +54,7 @@ class ValueAxis {
  public:
   explicit ValueAxis(std::vector<double> values) : values_(std::move(values)) {
     std::ranges::sort(values_);
-    const auto repeated = std::ranges::unique(values_);
-    values_.erase(repeated.begin(), repeated.end());
+    values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
     is_logarithmic_ = values_.front() > 0 && values_.back() >= 10 * values_.front();
     is_even_ = !HasRoom();
     is_logarithmic_ = is_logarithmic_ && !is_even_;

@@ -330,8 +330,8 @@ class Legend {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::size_t column = i % widths_.size();
       if (column == 0) x = left;
-      const double row = static_cast<double>(i / widths_.size());
-      const double y = top + canvas.Em(kLegendGap + kLegendRow * (row + 0.5));
+      const std::size_t row = i / widths_.size();
+      const double y = top + canvas.Em(kLegendGap + kLegendRow * (static_cast<double>(row) + 0.5));
       canvas.Line(lines_[i], canvas.Em(x), y, canvas.Em(kSample), HasPoints(lines_[i], looks_));
       canvas.Text(FittedText(lines_[i].label, room_ - kSample - kBetween),
                   canvas.Em(x + kSample + kBetween), y, Canvas::Align::kLeft);
@@ -607,7 +607,8 @@ ReportFigure DrawGrid(const GridFigure& figure, std::span<const GridFigure::Pane
   for (std::size_t p = 0; p < panels.size(); ++p) {
     const GridFigure::Panel& panel = panels[p];
     const double left = canvas.Em(kAxisLabel) + across * static_cast<double>(p % grid.columns);
-    const double top = above + down * static_cast<double>(p / grid.columns);
+    const std::size_t row = p / grid.columns;
+    const double top = above + down * static_cast<double>(row);
     const Box axes{.left = left + canvas.Em(ticks_width + kTicks),
                    .top = top + canvas.Em(kPanelTitle),
                    .right = left + across - canvas.Em(kEnd),

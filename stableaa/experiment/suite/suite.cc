@@ -617,7 +617,7 @@ struct SeededRuns {
 
 // The part of a run's name that an axis of tables contributes. Labels with equal letters get a mark.
 std::string NameOfLabel(const Given& axis, const std::string& label) {
-  const std::string safe = Safe(label);
+  std::string safe = Safe(label);
   const auto same = std::ranges::count_if(
       axis.choices, [&safe](const Choice& choice) { return Safe(choice.text) == safe; });
   if (!safe.empty() && same == 1) return safe;
