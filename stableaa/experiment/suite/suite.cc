@@ -132,9 +132,13 @@ std::string ShortKey(const std::string& key) {
   return key == "train.env" || key == "train.preset" ? LastPart(key) : key;
 }
 
-// Whether a value for one of the keys is, or is part of, a value for the other.
+// Whether a value for one of the keys is, or is part of, a value for the other. `env` is short for
+// train.env, not the table of the keys env.*.
 bool Overlap(const std::string& a, const std::string& b) {
-  return a == b || a.starts_with(b + '.') || b.starts_with(a + '.');
+  const auto is_within = [](const std::string& key, const std::string& table) {
+    return table != "env" && key.starts_with(table + '.');
+  };
+  return a == b || is_within(a, b) || is_within(b, a);
 }
 
 // The settings of a table, with dotted keys.

@@ -366,6 +366,14 @@ TEST(SuiteOverrides, WinOverTheSuite) {
   EXPECT_EQ(Names(ParseSuite(suite.text, "again.toml")).size(), 2U);
 }
 
+TEST(SuiteOverrides, OfKeysOfEnvironmentsAreTakenWhereTheEnvironmentVaries) {
+  const Suite suite = Overridden("axes.env = [\"minatar/asterix\", \"minatar/breakout\"]\n",
+                                 {"env.max_episode_steps=80", "env.num_envs=4"});
+  ASSERT_EQ(suite.runs.size(), 2U);
+  EXPECT_EQ(suite.runs[1].options.env.max_episode_steps, 80);
+  EXPECT_EQ(suite.runs[1].options.env.num_envs, 4);
+}
+
 TEST(SuiteOverrides, OfWhatVariesAreRefused) {
   const std::string text = R"(
 axes.agent.eta = [1, 2]
