@@ -128,9 +128,11 @@ TEST_F(ResumeCommand, RowsTakenOutOfALogAreNoticedAndWhatFollowsTheLastIsCutOff)
 TEST_F(ResumeCommand, ACheckpointOfTheFormerVersionIsRefusedByName) {
   const fs::path run = Start("run", 350);
   const fs::path state = run / "checkpoint/state.bin";
-  WriteCheckedFile(state, kCheckpointKind, 1,
+  constexpr std::uint32_t kFormer = kCheckpointVersion - 1;
+  WriteCheckedFile(state, kCheckpointKind, kFormer,
                    ReadCheckedFile(state, kCheckpointKind, kCheckpointVersion).payload);
-  ExpectRefused(run, {state.string(), "format version 1", "reads version 2"});
+  ExpectRefused(run, {state.string(), fmt::format("format version {}", kFormer),
+                      fmt::format("reads version {}", kCheckpointVersion)});
 }
 
 // --- States --------------------------------------------------------------------------------------

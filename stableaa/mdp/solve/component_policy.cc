@@ -8,6 +8,10 @@ namespace stableaa {
 
 namespace {
 
+// The rows of a component with at most this many states are near each other: copying those of a
+// policy would take longer than a few passes gain.
+constexpr std::uint64_t kMostPassedInModel = 30'000;
+
 // Sorts a row by column. Rows are short and often in reverse order.
 void SortRow(std::uint32_t* columns, double* weights, std::uint64_t length) {
   for (std::uint64_t i = 1; i < length; ++i) {
@@ -27,27 +31,30 @@ void SortRow(std::uint32_t* columns, double* weights, std::uint64_t length) {
 
 ComponentPolicy::ComponentPolicy(SolveRun& run, ComponentModel& model, ComponentBuffers& buffers)
     : run_(run), model_(model), buffers_(buffers) {
-  buffers_.gathered.clear();
+  buffers_.actions.clear();
 }
 
-void ComponentPolicy::Gather() {
+void ComponentPolicy::Take() {
   const std::vector<std::uint32_t>& actions = model_.actions;
-  std::vector<std::uint32_t>& gathered = buffers_.gathered;
-  if (gathered.size() == actions.size()) {
+  std::vector<std::uint32_t>& taken = buffers_.actions;
+  if (taken.size() == actions.size()) {
     std::uint64_t changed = 0;
     for (std::size_t i = 0; i < actions.size(); ++i) {
-      changed += static_cast<std::uint64_t>(actions[i] != gathered[i]);
+      changed += static_cast<std::uint64_t>(actions[i] != taken[i]);
     }
     changed_ = static_cast<double>(changed) / static_cast<double>(actions.size());
     if (changed == 0) return;
   }
-  gathered.assign(actions.begin(), actions.end());
+  taken.assign(actions.begin(), actions.end());
+  copied_ = false;
   factored_ = false;
-  CopyRows();
 }
 
-// Twice over the states: growing vectors row by row would take as long as a pass.
+// Copies the policy's rows unless they are there. Twice over the states: growing vectors row by row
+// would take as long as a pass.
 void ComponentPolicy::CopyRows() {
+  if (copied_) return;
+  copied_ = true;
   const std::uint64_t states = model_.states();
   const std::uint64_t* const row_transitions = model_.row_transitions();
   SparseRows& policy = buffers_.policy;
@@ -74,6 +81,37 @@ void ComponentPolicy::CopyRows() {
 }
 
 double ComponentPolicy::Pass() {
+  if (model_.states() <= kMostPassedInModel) return PassOverModel();
+  CopyRows();
+  return PassOverCopy();
+}
+
+double ComponentPolicy::PassOverModel() {
+  const std::uint64_t states = model_.states();
+  const CountedPass counted(run_, states,
+                            12 * states * model_.transitions() / model_.rows() + 40 * states);
+  const std::uint64_t* const state_rows = model_.state_rows();
+  const std::uint64_t* const row_transitions = model_.row_transitions();
+  const std::uint32_t* const columns = model_.columns();
+  const double* const weights = model_.weights();
+  const double* const constants = model_.constants();
+  const std::uint32_t* const actions = model_.actions.data();
+  double* const values = model_.values.data();
+  double change = 0;
+  for (std::uint64_t i = 0; i < states; ++i) {
+    const std::uint64_t row = state_rows[i] + actions[i];
+    double value = constants[row];
+    const std::uint64_t end = row_transitions[row + 1];
+    for (std::uint64_t k = row_transitions[row]; k < end; ++k) {
+      value += weights[k] * values[columns[k]];
+    }
+    change = std::max(change, std::abs(value - values[i]));
+    values[i] = value;
+  }
+  return change;
+}
+
+double ComponentPolicy::PassOverCopy() {
   const std::uint64_t states = model_.states();
   const SparseRows& policy = buffers_.policy;
   const CountedPass counted(run_, states, 12 * policy.entries() + 24 * states);
@@ -93,11 +131,13 @@ double ComponentPolicy::Pass() {
 
 bool ComponentPolicy::EvaluateByKrylov(double relative, double goal) {
   const bool again = factored_;
+  CopyRows();
   if (!factored_) Factor();
   return CorrectByKrylov(again ? kExactValues : relative, goal);
 }
 
 void ComponentPolicy::EvaluateExactly(double goal) {
+  CopyRows();
   FindResidual();
   buffers_.correction.resize(model_.states());
   if (SolveDirectly(buffers_.policy, buffers_.residual, buffers_.correction)) {

@@ -14,9 +14,9 @@ namespace stableaa {
 
 // Memory that components pass on to the next.
 struct ComponentBuffers {
-  SparseRows policy;                    // W of the policy
-  std::vector<double> constants;        // its rows' constants
-  std::vector<std::uint32_t> gathered;  // the actions from which `policy` was made
+  SparseRows policy;                   // W of the policy
+  std::vector<double> constants;       // its rows' constants
+  std::vector<std::uint32_t> actions;  // of the states when last taken
   TriangularFactors factors;
   KrylovSolver krylov;
   std::vector<double> residual;
@@ -34,9 +34,9 @@ class ComponentPolicy {
   ComponentPolicy(SolveRun& run, ComponentModel& model, ComponentBuffers& buffers);
 
   // Takes the states' current actions.
-  void Gather();
+  void Take();
 
-  // The share of states whose action changed between the last two calls of Gather; 1 before that.
+  // The share of states whose action changed between the last two calls of Take; 1 before that.
   double changed() const { return changed_; }
 
   // A Gauss–Seidel pass. Returns the largest change.
@@ -51,6 +51,8 @@ class ComponentPolicy {
   void EvaluateExactly(double goal);
 
  private:
+  double PassOverModel();
+  double PassOverCopy();
   void CopyRows();
   void Factor();
   void FindResidual();
@@ -61,6 +63,7 @@ class ComponentPolicy {
   ComponentModel& model_;
   ComponentBuffers& buffers_;
   double changed_ = 1;
+  bool copied_ = false;    // the actions' rows, to buffers_
   bool factored_ = false;  // for EvaluateByKrylov
 };
 

@@ -290,7 +290,7 @@ bool ComponentSolve::ResidualIsSmall() {
 // Brings the values closer to those of the policy. `change` is the improvement's.
 void ComponentSolve::Evaluate(double change) {
   if (evaluation_ == Evaluation::kDirect && EvaluateDirectly()) return;
-  policy_.Gather();
+  policy_.Take();
   if (work_.method_ == SolveMethod::kPi) {
     policy_.EvaluateExactly(goal_);
     return;
