@@ -296,7 +296,7 @@ class DrnReader:
         self.state_rewards, self.row_rewards, self.labels = [], [], {}
 
     def model(self):
-        names = self.header().get("reward_models", "").split()
+        names = self.header().get("reward_models", "")
         for line in self.lines:
             words = line.split(None, 1)
             if not words or words[0].startswith("//"):
@@ -313,14 +313,14 @@ class DrnReader:
         """A key's value stands behind its colon or on the next line."""
         keys, key = {}, None
         for line in self.lines:
-            line = line.strip()
+            names, line = line, line.strip()
             if line == "@model":
                 break
             if line.startswith("@"):
                 key, _, value = line[1:].partition(":")
                 keys[key] = value.strip()
             elif key and not line.startswith("//"):
-                keys[key] = (keys[key] + " " + line).strip()
+                keys[key] = names if key == "reward_models" else f"{keys[key]} {line}".strip()
         if keys.get("type", "").upper() not in ("MDP", "DTMC"):
             raise ValueError(f"its type is {keys.get('type', 'missing')}, not MDP or DTMC")
         return keys
@@ -358,9 +358,18 @@ class DrnReader:
         labels = {name: np.isin(np.arange(states), members)
                   for name, members in self.labels.items()}
         owner = np.repeat(np.arange(states), np.diff(state_rows))
+        names = reward_names(names, max(map(len, self.state_rewards + self.row_rewards), default=0))
         rewards = {name: reward_column(self.state_rewards, place)[owner] +
                    reward_column(self.row_rewards, place) for place, name in enumerate(names)}
         return ExplicitModel(self.name, state_rows, normalised(matrix), rewards, labels)
+
+
+def reward_names(line, count):
+    """Storm writes a blank after each name, and nothing else for a reward model without one."""
+    names = line.split()
+    if len(names) + 1 == count:
+        names = [name or "reward" for name in line.rstrip("\n").split(" ")][:count]
+    return names
 
 
 def reward_column(rows, place):

@@ -30,6 +30,7 @@ struct DrnHeader {
   bool chain = false;  // DTMC
   std::map<std::string, double, std::less<>> placeholders;
   std::vector<std::string> reward_models;
+  std::optional<std::size_t> unnamed_reward_model;  // its place among them, if there may be one
   std::uint64_t states = 0;
   std::optional<std::uint64_t> choices;
 };
@@ -161,10 +162,18 @@ class HeaderParser {
     }
   }
 
+  // Storm writes a blank after each name, and nothing else for a reward model without one. A blank
+  // too many may stand for such a model: whether it does, the number of rewards tells at the end.
   void ReadRewardModels() {
     BeginSection();
-    while (!AtDrnLineEnd(in_)) {
+    for (std::size_t blanks = 0;; blanks = 1) {
+      const std::size_t before = in_.offset();
+      const bool ended = AtDrnLineEnd(in_);
       const std::size_t start = in_.offset();
+      if (start - before > blanks && !header_.unnamed_reward_model) {
+        header_.unnamed_reward_model = header_.reward_models.size();
+      }
+      if (ended) break;
       std::string name(in_.Word());
       if (std::ranges::find(header_.reward_models, name) != header_.reward_models.end()) {
         throw in_.FaultAt(start, fmt::format("reward model '{}' is named twice", Shorten(name)));
@@ -369,10 +378,16 @@ class DrnParser {
 
   std::vector<std::string> RewardModelNames() const {
     std::vector<std::string> names = header_.reward_models;
-    while (names.size() < most_rewards_) {
-      std::string name = fmt::format("rew{}", names.size());
+    const auto unused = [&](std::string name) {
       while (std::ranges::find(names, name) != names.end()) name += '_';
-      names.push_back(std::move(name));
+      return name;
+    };
+    if (header_.unnamed_reward_model && names.size() + 1 == most_rewards_) {
+      names.insert(names.begin() + static_cast<std::ptrdiff_t>(*header_.unnamed_reward_model),
+                   unused("reward"));
+    }
+    while (names.size() < most_rewards_) {
+      names.push_back(unused(fmt::format("rew{}", names.size())));
     }
     return names;
   }

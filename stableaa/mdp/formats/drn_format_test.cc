@@ -172,6 +172,23 @@ TEST(DrnFormat, KeepsEveryRewardModelTheStatesPlusTheActions) {
   EXPECT_TRUE(loaded.dropped.empty());
 }
 
+// As Storm 2.0 writes a model without a name beside others, first among them or not.
+TEST(DrnFormat, ARewardModelWithoutANameKeepsItsPlace) {
+  const auto models = [](const std::string& names, const std::string& rewards) {
+    return RewardModels(ParseDrnModel("@type: MDP\n@reward_models\n" + names +
+                                          "\n@nr_states\n1\n@model\nstate 0\n\taction 0 [" +
+                                          rewards + "]\n\t\t0 : 1\n",
+                                      "m.drn"));
+  };
+  EXPECT_EQ(models(" cost steps ", "3, 1, 2"), (Strings{"reward: 3", "cost: 1", "steps: 2"}));
+  EXPECT_EQ(models("cost  steps ", "1, 3, 2"), (Strings{"cost: 1", "reward: 3", "steps: 2"}));
+  EXPECT_EQ(models("cost steps  ", "1, 2, 3"), (Strings{"cost: 1", "steps: 2", "reward: 3"}));
+  EXPECT_EQ(models(" reward ", "3, 1"), (Strings{"reward_: 3", "reward: 1"}));
+  EXPECT_EQ(models(" ", "3"), Strings{"reward: 3"});
+  // With as many rewards as names it is an indented list.
+  EXPECT_EQ(models("  cost  steps ", "1, 2"), (Strings{"cost: 1", "steps: 2"}));
+}
+
 TEST(DrnFormat, RewardModelsMayBeNamedInVainOrBeginLate) {
   const LoadedModel loaded = ParseDrnModel(
       "@type: MDP\n@reward_models\nrew1 b // c\n@nr_states\n2\n@model\n"

@@ -63,6 +63,7 @@ void ComponentModel::CopyStates(const Model& model, double discount,
       const std::uint64_t begin = to;
       double outside = 0;
       double leave = 0;
+      double within = 0;  // to other states of the component
       double stay = 0;
       const std::uint64_t end = model.row_transitions()[row + 1];
       for (std::uint64_t k = model.row_transitions()[row]; k < end; ++k) {
@@ -77,13 +78,15 @@ void ComponentModel::CopyStates(const Model& model, double discount,
         } else {
           columns_[to] = place;
           weights_[to] = discount * p;
+          within += p;
           ++to;
         }
       }
       double constant = model.rewards()[row] + discount * outside;
       double exit = (1 - discount) + discount * leave;
       if (stay != 0) {
-        const double factor = 1 / (1 - discount * stay);
+        // 1 − γ·stay without cancellation, which Elimination could not follow.
+        const double factor = 1 / ((1 - discount) + discount * (leave + within));
         constant *= factor;
         exit *= factor;
         for (std::uint64_t k = begin; k < to; ++k) weights_[k] *= factor;

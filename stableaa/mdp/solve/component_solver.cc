@@ -195,8 +195,9 @@ bool ComponentSolve::Improve() {
     run_.Report(change, nullptr);
     // A state's plain residual is at most the change of others since its turn.
     if (change <= std::max(goal_, run_.Noise(largest_))) return true;
-    if (directly_evaluated_ && change <= kNearNoise * run_.Noise(largest_)) {
-      // A few passes level what elimination left.
+    const bool exact = directly_evaluated_ || work_.method_ == SolveMethod::kPi;
+    if (exact && change <= kNearNoise * run_.Noise(largest_)) {
+      // A few passes level what elimination or LU left.
       if (++levelling_ > kLevellingPasses) return true;
       continue;
     }

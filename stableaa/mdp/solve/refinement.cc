@@ -19,6 +19,10 @@ namespace {
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
+// What eliminations may take in all, however small the model, and per state and transition.
+constexpr std::uint64_t kFreeOperations = 30'000'000;
+constexpr std::uint64_t kMostOperations = 4;
+
 // The next double above: bounds must not be rounded down.
 double Above(double value) { return std::nextafter(value, kUnbounded); }
 
@@ -33,12 +37,14 @@ class Refinement {
         policy_(values.size()),
         above_(values.size()),
         below_(values.size()),
-        component_(values.size(), 0) {}
+        component_(values.size(), 0),
+        operations_left_(kFreeOperations +
+                         kMostOperations * (run.model().states() + run.model().transitions())) {}
 
-  // False if a limit was reached.
+  // False if a limit was reached, or nothing can be proved in this way.
   bool Run() {
     const auto visit = [this](std::span<const std::uint32_t> states) { return Visit(states); };
-    return ComponentSearch(run_.model(), model_.narrow_columns, visit).Run();
+    return ComponentSearch(run_.model(), model_.narrow_columns, visit).Run() && !unbounded_;
   }
 
   // Values, policy and bounds; the bounds include the rounding of the values.
@@ -68,6 +74,7 @@ class Refinement {
     double above = 0;      // γ Σ p e⁺ over next states outside
     double below = 0;
     double length = 0;
+    bool leaves = false;  // the component
   };
 
   Row ReadRow(std::uint32_t state, std::uint64_t row) {
@@ -83,6 +90,7 @@ class Refinement {
       if (component_[next] == current_) {
         read.inside = read.inside + weight;
       } else {
+        read.leaves = true;
         read.above += weight.high * above_[next];
         read.below += weight.high * below_[next];
       }
@@ -98,7 +106,6 @@ class Refinement {
   }
 
   bool Visit(std::span<const std::uint32_t> states) {
-    constexpr std::uint64_t kRowsBetweenChecks = 4096;
     ++current_;
     for (const std::uint32_t s : states) component_[s] = current_;
     if (states.size() == 1) {
@@ -106,16 +113,26 @@ class Refinement {
     } else if (!Correct(states)) {
       Level(states);
     }
+    if (ended_) return false;
     Bound(states);
-    if (rows_ < kRowsBetweenChecks) return true;
-    rows_ = 0;
-    return !run_.RequestedEnd();
+    return !Ended() && !unbounded_;
+  }
+
+  // Whether a limit has been reached, asked now and then.
+  bool Ended() {
+    constexpr std::uint64_t kRowsBetweenChecks = 4096;
+    if (rows_ >= kRowsBetweenChecks) {
+      rows_ = 0;
+      ended_ = ended_ || run_.RequestedEnd().has_value();
+    }
+    return ended_;
   }
 
   // A Gauss–Seidel pass. Returns the largest change.
   double Pass(std::span<const std::uint32_t> states) {
     double change = 0;
     for (const std::uint32_t s : states) {
+      if (Ended()) break;
       DoubleDouble best = -kUnbounded;
       const std::uint64_t last = model_.state_rows[s + std::size_t{1}];
       for (std::uint64_t row = model_.state_rows[s]; row < last; ++row) {
@@ -128,30 +145,49 @@ class Refinement {
     return change;
   }
 
-  // Iterative refinement: the residual in twice the precision, its correction by elimination in
-  // double. False if elimination takes too long.
+  // Policy iteration with iterative refinement: the residual in twice the precision, its correction
+  // by elimination in double. False if elimination takes too long.
   bool Correct(std::span<const std::uint32_t> states) {
-    constexpr int kMostSteps = 4;
-    constexpr std::uint64_t kMostOperations = 200;  // per state and transition
+    constexpr int kMostSteps = 60;
+    constexpr int kMostStepsWithoutGain = 12;  // as long as policies change, residuals may grow
+    constexpr double kNothingLeft = 0x1p-90;   // of the largest value
     copy_.Take(run_.model(), run_.discount(), states, rounded_);
     rest_.resize(states.size());
-    const std::uint64_t most = kMostOperations * (copy_.states() + copy_.transitions());
-    double before = kUnbounded;
-    for (int step = 0; step < kMostSteps; ++step) {
-      const double residual = FindResidual(states);
-      if (residual == 0 || residual >= before) return true;
-      before = residual;
-      if (!elimination_.Solve(copy_, {}, most, rest_, rest_)) return false;
+    double least = kUnbounded;
+    int without_gain = 0;
+    bool eliminated = true;
+    for (int step = 0; step < kMostSteps && without_gain < kMostStepsWithoutGain && !Ended();
+         ++step) {
+      const Residual residual = FindResidual(states);
+      ++without_gain;
+      if (residual.largest < least) {
+        least = residual.largest;
+        without_gain = 0;
+        best_values_.resize(states.size());
+        for (std::size_t i = 0; i < states.size(); ++i) best_values_[i] = values_[states[i]];
+      }
+      if (least <= kNothingLeft * residual.largest_value) break;
+      eliminated = elimination_.Solve(copy_, {}, operations_left_, rest_, rest_);
+      operations_left_ -= std::min(operations_left_, elimination_.operations());
+      if (!eliminated) break;
       for (std::size_t i = 0; i < states.size(); ++i) {
         values_[states[i]] = values_[states[i]] + rest_[i];
       }
     }
-    return true;
+    if (least < kUnbounded) {
+      for (std::size_t i = 0; i < states.size(); ++i) values_[states[i]] = best_values_[i];
+    }
+    return eliminated;
   }
 
-  // The residual of the best rows without their self-loops, and those rows as the copy's actions.
-  double FindResidual(std::span<const std::uint32_t> states) {
+  struct Residual {
     double largest = 0;
+    double largest_value = 0;
+  };
+
+  // The residual of the best rows without their self-loops, and those rows as the copy's actions.
+  Residual FindResidual(std::span<const std::uint32_t> states) {
+    Residual residual;
     for (std::size_t i = 0; i < states.size(); ++i) {
       const std::uint32_t s = states[i];
       const std::uint64_t first = model_.state_rows[s];
@@ -164,17 +200,53 @@ class Refinement {
         copy_.actions[i] = static_cast<std::uint32_t>(row - first);
       }
       rest_[i] = static_cast<double>(best - values_[s]);
-      largest = std::max(largest, std::abs(rest_[i]));
+      residual.largest = std::max(residual.largest, std::abs(rest_[i]));
+      residual.largest_value = std::max(residual.largest_value, std::abs(best.high));
     }
-    return largest;
+    return residual;
   }
 
   // Passes, as long as they level anything.
   void Level(std::span<const std::uint32_t> states) {
     constexpr int kMostPasses = 20;
-    for (int pass = 0; pass < kMostPasses; ++pass) {
+    if (LevelClosed(states)) return;
+    for (int pass = 0; pass < kMostPasses && !ended_; ++pass) {
       if (Pass(states) == 0) return;
     }
+  }
+
+  // A component that is never left: backups, each followed by a shift of all values to the middle of
+  // their bounds, as long as the bounds are too wide and become narrower. False if it can be left.
+  bool LevelClosed(std::span<const std::uint32_t> states) {
+    constexpr int kMostPasses = 20;
+    constexpr double kShare = 0.125;  // of the tolerance
+    const double magnified = discount_ / (1 - discount_);
+    double width = kUnbounded;
+    for (int pass = 0; pass < kMostPasses && !Ended(); ++pass) {
+      double least = kUnbounded;
+      double largest = -kUnbounded;
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        const std::uint32_t s = states[i];
+        DoubleDouble best = -kUnbounded;
+        for (std::uint64_t row = model_.state_rows[s]; row < model_.state_rows[s + std::size_t{1}];
+             ++row) {
+          const Row read = ReadRow(s, row);
+          if (read.leaves) return false;
+          best = std::max(best, read.value + read.stay * values_[s]);
+        }
+        rest_[i] = static_cast<double>(best - values_[s]);
+        least = std::min(least, rest_[i]);
+        largest = std::max(largest, rest_[i]);
+        if (Ended()) return true;
+      }
+      const double shift = magnified * (least + (largest - least) / 2);
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        values_[states[i]] = values_[states[i]] + rest_[i] + shift;
+      }
+      const double before = std::exchange(width, magnified * (largest - least));
+      if (width <= kShare * run_.options().tolerance || !(width < before)) return true;
+    }
+    return true;
   }
 
   void Bound(std::span<const std::uint32_t> states) {
@@ -195,6 +267,8 @@ class Refinement {
             (kDoubleDoubleUnit * (read.magnitude + std::abs(loop.high) + std::abs(value.high)) +
              4 * std::numeric_limits<double>::denorm_min());
         const double rest = (1.0 - read.inside - 4 * (read.length + 4) * kDoubleDoubleUnit).high;
+        // Written so that NaN counts as unbounded.
+        unbounded_ = unbounded_ || !(rest > 0) || !std::isfinite(difference.high + rounding);
         above = std::max(above, (difference.high + rounding + read.above) / rest);
         if (difference > best) {
           best = difference;
@@ -224,13 +298,17 @@ class Refinement {
   std::vector<double> below_;
   std::vector<std::uint32_t> component_;  // numbered from 1; 0 for those not yet visited
   std::uint32_t current_ = 0;
-  double longest_ = 0;      // row so far
-  std::uint64_t rows_ = 0;  // since limits were last checked
+  std::uint64_t operations_left_;  // of eliminations
+  double longest_ = 0;             // row so far
+  std::uint64_t rows_ = 0;         // since limits were last checked
+  bool ended_ = false;             // by a limit
+  bool unbounded_ = false;         // some row's bound is not finite
 
   // Of one component.
   ComponentModel copy_;
   Elimination elimination_;
   std::vector<double> rest_;
+  std::vector<DoubleDouble> best_values_;
 };
 
 }  // namespace
@@ -238,7 +316,11 @@ class Refinement {
 void Refine(SolveRun& run, Solution& solution) {
   if (run.model().wide()) return;
   Refinement refinement(run, solution.values);
-  if (!refinement.Run()) return;
+  if (!refinement.Run()) {
+    solution.end = run.RequestedEnd().value_or(solution.end);
+    solution.seconds = run.seconds();
+    return;
+  }
   Solution refined = solution;
   refinement.Store(refined);
   if (!(refined.error < solution.error)) return;
