@@ -161,7 +161,8 @@ class ComponentSolve {
   double share_ = 0;    // its rows ÷ the model's rows
   double largest_ = 0;  // |V| at the last pass
   Evaluation evaluation_;
-  bool direct_failed_ = false;
+  bool direct_tried_ = false;     // without success
+  bool direct_failed_ = false;    // and will not be tried again
   bool has_other_order_ = false;  // work_.other_order_ is of this component
   bool directly_evaluated_ = false;
   int levelling_ = 0;
@@ -312,11 +313,12 @@ void ComponentSolve::Evaluate(double change) {
   }
 }
 
-// False if elimination takes too long, which will not be tried again.
+// False if elimination takes too long. In small components it gets a second chance if passes turn
+// out to be slow, too.
 bool ComponentSolve::EvaluateDirectly() {
-  // Operations per state and transition of a policy. In small components, an order that takes more
-  // than the first number is given up if there may be a better one. In large ones a failure is
-  // dear, most of all where nothing is known of a good order.
+  // Operations per state and transition of a policy. In small components, the first number is what
+  // elimination may take in place of passes, the second in place of a Krylov method. In large ones a
+  // failure is dear, most of all where nothing is known of a good order.
   constexpr double kFewOperations = 20;
   constexpr double kMostOperations = 80;
   constexpr double kMostOperationsInLarge = 30;
@@ -337,8 +339,8 @@ bool ComponentSolve::EvaluateDirectly() {
   const bool first = work_.prefers_other_order_;
   bool done = false;
   if (component_.direct_first) {
-    done = eliminate(first, kFewOperations) || eliminate(!first, kMostOperations) ||
-           eliminate(first, kMostOperations);
+    const double most = direct_tried_ ? kMostOperations : kFewOperations;
+    done = eliminate(first, most) || eliminate(!first, most);
   } else if (!component_.depth_first.empty()) {
     done = eliminate(first, kMostOperationsInLarge) || eliminate(!first, kMostOperationsInLarge);
   } else {
@@ -349,8 +351,9 @@ bool ComponentSolve::EvaluateDirectly() {
     directly_evaluated_ = true;
     return true;
   }
-  direct_failed_ = true;
   directly_evaluated_ = false;
+  direct_failed_ = direct_tried_ || !component_.direct_first;
+  direct_tried_ = true;
   evaluation_ = pace_.any() ? Evaluation::kKrylov : Evaluation::kPasses;
   return false;
 }
