@@ -82,7 +82,10 @@ void TryToMatch(const Safetensors& file, const std::shared_ptr<const Plan>& plan
     Require(std::ranges::all_of(parameters.block(), [](float v) { return v == 1.5F; }));
     return;
   }
-  Require(file.tensors.size() == ParameterTensors(*plan).size() && parameters.AllFinite());
+  const auto ignored = std::ranges::count(renamed, "", &RenamedTensor::to);
+  Require(file.tensors.size() ==
+              ParameterTensors(*plan).size() + static_cast<std::size_t>(ignored) &&
+          parameters.AllFinite());
   for (const ParameterTensor& tensor : ParameterTensors(*plan)) {
     const auto other = std::ranges::find(renamed, tensor.name, &RenamedTensor::to);
     const SafetensorsTensor& stored =

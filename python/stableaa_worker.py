@@ -288,6 +288,11 @@ def search_current_folder():
         sys.path.append(os.getcwd())
 
 
+def not_installed(name, problem):
+    """A package is missing, as one of an environment may be: no wrong option."""
+    return Refused("failed", f"env.wrappers: {name}: {problem}")
+
+
 def construct(name, render, kwargs):
     """An environment. Constructors need not know render_mode, so it is passed only if pictures are needed."""
     mode = {"render_mode": "rgb_array"} if render else {}
@@ -355,6 +360,8 @@ class Wrapping:
         """A class of gymnasium.wrappers, and nothing else that its name may lead to."""
         try:
             found = getattr(gymnasium.wrappers, self.attribute)
+        except gymnasium.error.DependencyNotInstalled as problem:
+            raise not_installed(self.name, problem) from None
         except (AttributeError, ImportError, gymnasium.error.Error) as problem:
             if not isinstance(problem, AttributeError):
                 raise refused_wrapper(self.name, f" cannot be imported: {describe(problem)}") from None
@@ -377,6 +384,8 @@ class Wrapping:
             wrapped.observation_space, wrapped.action_space
         except Refused:
             raise
+        except gymnasium.error.DependencyNotInstalled as problem:
+            raise not_installed(self.name, problem) from None
         except (Exception, SystemExit) as problem:
             raise refused_wrapper(self.name, f" raised {describe(problem)}", problem) from None
         return wrapped
@@ -574,6 +583,8 @@ class Separate:
         except (Exception, SystemExit) as problem:
             if not self.untried:
                 raise
+            if isinstance(problem, gymnasium.error.DependencyNotInstalled):
+                raise Refused("failed", str(problem)) from None
             raise Refused("input", f"no episode can begin with env.wrappers: {describe(problem)}",
                           frames_of(problem)) from None
         self.untried = False

@@ -100,6 +100,17 @@ void AgentFlags::AddTo(CLI::App& added_to, const std::string& default_episodes,
   AddSeedFlag(added_to, &seed, "Seed of environment and agent (default: 1)");
 }
 
+void AgentFlags::RequireOutputs(
+    const std::vector<std::pair<std::string_view, std::optional<std::string>>>& outputs) const {
+  std::vector<FlagAndPath> taken = {{"RUN", path}};
+  for (const auto& [flag, output] : outputs) {
+    if (!output) continue;
+    RequireAnotherFile({flag, *output}, taken);
+    RequireNoFileOfRun({flag, *output});
+    taken.emplace_back(flag, *output);
+  }
+}
+
 SavedAgent AgentFlags::Load() const {
   using Weights = SavedAgentSource::Weights;
   std::error_code unknown;

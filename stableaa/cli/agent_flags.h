@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stableaa/cli/settings.h"
@@ -35,6 +37,10 @@ struct AgentFlags {
   // Also those that say how it plays: --episodes, --seed. `default_episodes` is how many there are
   // without the flag.
   void AddTo(CLI::App& added_to, const std::string& default_episodes, const KeyUse& uses);
+
+  // Throws BadInput if one of these, a flag and its path, is RUN, a file of a run, or another one.
+  void RequireOutputs(
+      const std::vector<std::pair<std::string_view, std::optional<std::string>>>& outputs) const;
 
   // Warns of settings that the environment does not use.
   SavedAgent Load() const;

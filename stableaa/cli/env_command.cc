@@ -160,6 +160,10 @@ void RunRollout(const RolloutFlags& flags) {
       if (picture) RequireAnotherFile({"--trace", *flags.trace}, {{"a picture", *picture}});
     }
   }
+  for (const auto& [flag, path] :
+       {std::pair{"--trace", flags.trace}, {"--gif", flags.gif}, {"--video", flags.video}}) {
+    if (path) RequireNoFileOfRun({flag, *path});
+  }
   Settings settings;
   Config config;
   Describe(config, settings);

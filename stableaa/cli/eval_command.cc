@@ -70,6 +70,8 @@ void CheckFlags(const EvalFlags& flags) {
   if (flags.trace && TakesAll(flags)) {
     throw BadInput("--trace: it holds the games of one evaluation: give --at STEP");
   }
+  flags.agent.RequireOutputs(
+      {{"--trace", flags.trace}, {"--csv", flags.csv}, {"--plot", flags.plot}});
 }
 
 // The kept weights to evaluate; none without --at.

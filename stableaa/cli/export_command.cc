@@ -28,7 +28,7 @@ struct ExportFlags {
 
 void RunExport(const ExportFlags& flags) {
   CheckEnding(flags.onnx, "--onnx", ".onnx");
-  RequireAnotherFile({"--onnx", *flags.onnx}, {{"RUN", flags.agent.path}});
+  flags.agent.RequireOutputs({{"--onnx", flags.onnx}});
   const SavedAgent agent = flags.agent.Load();
   const EnvironmentSpec spec = ExportOnnx(agent, *flags.onnx);
   const bool is_bytes = spec.observation.type == ElementType::kUint8;

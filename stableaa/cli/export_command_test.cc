@@ -121,4 +121,30 @@ TEST_F(ExportCommand, TheWeightsAreNotOverwritten) {
   EXPECT_TRUE(FileContent(Path("w.onnx")) == before);
 }
 
+TEST_F(ExportCommand, NoFileOfARunIsOverwrittenThroughALink) {
+  const std::string latest = Path("run/weights/latest.safetensors");
+  for (const std::string end : {"onnx", "npz", "gif"}) {
+    fs::create_symlink(latest, Path("link." + end));
+  }
+  fs::create_symlink(Path("run/config.toml"), Path("config.onnx"));
+  const Snapshot before = SnapshotOf(folder_.path());
+  const std::string link = Path("link.onnx");
+  const std::string of_run = "' is a file of the run in " + fs::canonical(Path("run")).string();
+  // The run itself, another way to say it, and another run's weights.
+  for (const std::string run : {"run", "run/weights/best.safetensors"}) {
+    EXPECT_EQ(Refusal({Path(run), "--env", "minatar/breakout", "--onnx", link}),
+              "--onnx: '" + link + of_run);
+  }
+  ExpectWords(Refusal({Path("run"), "--onnx", Path("config.onnx")}), {of_run});
+  ExpectWords(Refusal({latest, "--onnx", link}), {"--onnx: RUN is"});
+  const auto refused = [&](const Arguments& arguments) {
+    ExpectWords(ErrorOf(Stableaa(arguments), 2), {of_run});
+  };
+  refused({"eval", Path("run"), "--episodes", "1", "--trace", Path("link.npz")});
+  refused({"play", Path("run"), "--gif", Path("link.gif")});
+  refused({"env", "rollout", "minatar/breakout", "--episodes", "1", "--gif", Path("link.gif")});
+  ExpectUnchanged(folder_.path(), before);
+  ExpectOutput(Stableaa({"export", Path("run"), "--onnx", Path("run/q.onnx")}));
+}
+
 }  // namespace stableaa::export_command_test

@@ -12,10 +12,12 @@
 #include <variant>
 
 #include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/files/directories.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/base/text/whole_number.h"
 #include "stableaa/core/error.h"
+#include "stableaa/rl/run/run_directory.h"
 
 namespace stableaa {
 namespace {
@@ -82,6 +84,13 @@ void RequireAnotherFile(const FlagAndPath& output, const std::vector<FlagAndPath
       throw BadInput(
           fmt::format("{}: {} is '{}', too", output.first, other.first, Shorten(output.second)));
     }
+  }
+}
+
+void RequireNoFileOfRun(const FlagAndPath& output) {
+  if (const auto run = RunThatWrote(output.second)) {
+    throw BadInput(fmt::format("{}: '{}' is a file of the run in {}", output.first,
+                               Shorten(output.second), ShownPath(*run)));
   }
 }
 

@@ -34,6 +34,9 @@ using FlagAndPath = std::pair<std::string_view, std::string>;
 // BadInput if the output is one of the files in `taken`. Devices and pipes may be used twice.
 void RequireAnotherFile(const FlagAndPath& output, const std::vector<FlagAndPath>& taken);
 
+// BadInput if the output is a file that a run has written, such as its weights.
+void RequireNoFileOfRun(const FlagAndPath& output);
+
 // Throws now rather than after the work if the path cannot be written. Changes nothing; does not
 // try pipes and devices, since opening one would have effects.
 void CheckWritable(const std::string& path);

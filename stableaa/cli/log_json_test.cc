@@ -225,6 +225,45 @@ TEST_F(LogJson, WhatCannotBeUsedIsRefusedBeforeTheRunBegins) {
   EXPECT_EQ(Names(), (std::set<std::string>{"full", "run"}));
 }
 
+TEST_F(LogJson, TheRunsDirectoryIsAPlaceForIt) {
+  const std::string log = Path("run/rows.jsonl");
+  ExpectDone(Train(Flags("run", log)));
+  ExpectRowsOf(Path("run"), Objects(FileContent(log)));
+  ExpectDone(Train({"--resume", Path("run"), "--steps", "1800", "--log-json", log}));
+  ExpectRowsOf(Path("run"), Objects(FileContent(log)));
+  for (const std::string name : {"weights/rows", "diverged.npz"}) {
+    ExpectWords(ErrorOf(Train({"--resume", Path("run"), "--steps", "1900", "--log-json",
+                               Path("run/" + name)}),
+                        2),
+                {"is a file of the run in "});
+  }
+}
+
+TEST_F(LogJson, AFileOfTheRunIsRefusedBeforeItBegins) {
+  const auto refusal = [&](const std::string& run, const std::string& log) {
+    const std::string message = ErrorOf(Train(Flags(run, Path(log))), 2);
+    EXPECT_EQ(Names(), std::set<std::string>{}) << message;
+    return message;
+  };
+  EXPECT_EQ(refusal("run", "run"), "--log-json: '" + Path("run") +
+                                       "' would be a directory: the run is made in " + Path("run"));
+  ExpectWords(refusal("a/run/", "a"), {"would be a directory"});
+  for (const std::string name : {"metrics.csv", "config.toml", "weights/rows"}) {
+    EXPECT_EQ(refusal("run", "run/" + name),
+              "--log-json: '" + Path("run/" + name) + "' is a file of the run");
+  }
+}
+
+TEST_F(LogJson, ALogOfAnotherRunIsRefused) {
+  const std::string log = Path("rows.jsonl");
+  ExpectDone(Train(Flags("run", log)));
+  const fs::path other = Start("other", kCartpole + Arguments{"--seed", "2"});
+  const Snapshot before = SnapshotOf(folder_.path());
+  EXPECT_EQ(ErrorOf(Train({"--resume", other.string(), "--steps", "1800", "--log-json", log}), 2),
+            log + " holds the rows of another run: its train.seed is 1, and here it is 2");
+  ExpectUnchanged(folder_.path(), before);
+}
+
 TEST_F(LogJson, AFullDiskIsAFailure) {
   EXPECT_EQ(ErrorOf(Train(Flags("a", "/dev/full")), 1),
             "cannot write /dev/full: No space left on device");

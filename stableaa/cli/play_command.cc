@@ -118,8 +118,7 @@ void Play(const PlayFlags& flags, const SavedAgent& agent, bool terminal, Enviro
 
 void RunPlay(const PlayFlags& flags) {
   CheckEnding(flags.gif, "--gif", ".gif");
-  if (flags.gif && flags.video)
-    RequireAnotherFile({"--video", *flags.video}, {{"--gif", *flags.gif}});
+  flags.agent.RequireOutputs({{"--gif", flags.gif}, {"--video", flags.video}});
   const bool writes = flags.gif || flags.video;
   const bool terminal = flags.terminal || (!writes && ::isatty(STDOUT_FILENO) == 1);
   if (!terminal && !writes) {

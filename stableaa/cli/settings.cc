@@ -204,6 +204,9 @@ void SettingsFlags::AddPresetTo(CLI::App& added_to) {
 }
 
 std::vector<ConfigKey> SettingsFlags::Apply(Config& config, const RunChoice& otherwise) const {
+  if (preset && preset->empty()) {
+    throw BadInput("--preset: expected a name or a file, found nothing");
+  }
   const std::vector<ConfigSource> sources = ReadSources(*this);
   const RunChoice given = ChoiceOf(sources);
   for (std::size_t i = 0; i < sources.size(); ++i) {

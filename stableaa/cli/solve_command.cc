@@ -193,6 +193,7 @@ void CheckOutputPaths(const SolveFlags& flags) {
   if (flags.evaluate) taken.emplace_back("--evaluate", *flags.evaluate);
   for (const FlagAndPath& output : OutputPaths(flags)) {
     RequireAnotherFile(output, taken);
+    RequireNoFileOfRun(output);
     CheckWritable(output.second);
     taken.push_back(output);
   }

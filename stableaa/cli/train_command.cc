@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "stableaa/base/files/directories.h"
 #include "stableaa/base/process/child_process.h"
 #include "stableaa/base/process/interrupt.h"
 #include "stableaa/base/terminal/log.h"
@@ -173,10 +176,32 @@ std::string WhatToDo(const UnusableRunPath& error) {
   return fmt::format("{}; choose another --out{}", error.what(), otherwise);
 }
 
+std::string DirectoryOf(const TrainFlags& flags, const RunOptions& options) {
+  return flags.out.value_or("runs/" + RunName(options.train));
+}
+
+// A log may be in the run's directory, which is made before the log is opened.
+void RequireNewLog(const std::string& log, const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::optional<fs::path> inside;
+  if (!log.empty() && log != "-" && !fs::is_other(log, error)) {
+    inside = PathWithin(log, directory);
+    if (inside == "." || (PathWithin(directory, log) && !fs::exists(log, error))) {
+      throw BadInput(fmt::format("--log-json: '{}' would be a directory: the run is made in {}",
+                                 Shorten(log), ShownPath(directory)));
+    }
+    if (inside && IsWrittenByRuns(*inside)) {
+      throw BadInput(fmt::format("--log-json: '{}' is a file of the run", Shorten(log)));
+    }
+  }
+  const bool comes_with_run = inside && !inside->has_parent_path() && !fs::exists(directory, error);
+  if (!comes_with_run) JsonLog::Require(log, JsonLog::Part::kFirst);
+}
+
 std::unique_ptr<Trainer> StartTrainer(const TrainFlags& flags, const RunOptions& options) {
   try {
-    return Trainer::Start(flags.out.value_or("runs/" + RunName(options.train)), options,
-                          flags.from);
+    return Trainer::Start(DirectoryOf(flags, options), options, flags.from);
   } catch (const UnusableRunPath& error) {
     throw BadInput(WhatToDo(error));
   }
@@ -184,8 +209,11 @@ std::unique_ptr<Trainer> StartTrainer(const TrainFlags& flags, const RunOptions&
 
 void StartRun(const TrainFlags& flags) {
   const NewRun run(flags);
-  if (flags.log_json) JsonLog::Require(*flags.log_json, JsonLog::Part::kFirst);
   const RunOptions& options = run.options();
+  if (flags.log_json) RequireNewLog(*flags.log_json, DirectoryOf(flags, options));
+  if (flags.from && flags.from->empty()) {
+    throw BadInput("--from: expected a file or the directory of a run, found nothing");
+  }
   const std::unique_ptr<Trainer> trainer = StartTrainer(flags, options);
   run.WarnOfIdleKeys(trainer->plan());
   LogNetwork(*trainer);
@@ -204,8 +232,17 @@ std::unique_ptr<Trainer> ResumeTrainer(const TrainFlags& flags) {
   }
 }
 
+void RequireLogOf(const std::string& run, const std::string& log) {
+  JsonLog::Require(log, JsonLog::Part::kLater);
+  RequireNoFileOfRun({"--log-json", log});
+  const std::filesystem::path config = std::filesystem::path(run) / "config.toml";
+  std::error_code error;  // what is no run is refused when it is opened
+  if (!std::filesystem::is_regular_file(config, error)) return;
+  JsonLog::RequireSameRun(log, ReadRunOptions(config), run);
+}
+
 void ResumeRun(const TrainFlags& flags) {
-  if (flags.log_json) JsonLog::Require(*flags.log_json, JsonLog::Part::kLater);
+  if (flags.log_json) RequireLogOf(*flags.resume, *flags.log_json);
   const std::unique_ptr<Trainer> trainer = ResumeTrainer(flags);
   if (!trainer) {
     LogInfo(fmt::format("{} is complete; --steps N would go on to step N", *flags.resume));

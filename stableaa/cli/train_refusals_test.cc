@@ -203,6 +203,8 @@ TEST_F(TrainCommand, BadOptionsMakeNothing) {
            {{"--env", "cartpole"}, {"there is no environment 'cartpole'"}},
            {{"--preset", "stable"}, {"there is no preset 'stable'"}},
            {{"--preset", "stabel-aa"}, {"did you mean 'stable-aa'"}},
+           {{"--preset", ""}, {"--preset: expected a name or a file, found nothing"}},
+           {{"--from", ""}, {"--from: expected a file or the directory of a run, found nothing"}},
            {{"--set", "replay.sise=3"}, {"did you mean 'replay.size'"}},
            {{"--set", "replay.size"}, {"replay.size"}},
            {{"--set", "replay.size=0"}, {"replay.size"}},

@@ -158,6 +158,30 @@ TEST_F(WrappedEnvironments, ThatFailLaterAreAFailureOfTheWork) {
   ExpectWords(ErrorOf(outcome, 1), {"ValueError: no step at all; raised at "});
 }
 
+TEST_F(WrappedEnvironments, ThatNormaliseGetAWarningAndCannotBeResumed) {
+  for (const std::string name : {"NormalizeObservation", "NormalizeReward"}) {
+    const Outcome outcome = Train(Short("gymnasium/CartPole-v1", {"env.wrappers=" + name}, 60) +
+                                  kOneThread + Arguments{"--out", Path(name)});
+    ExpectDone(outcome);
+    ExpectWords(outcome.err, {"warning: env.wrappers: gymnasium.wrappers." + name +
+                              ": this run cannot be resumed, and evaluations normalise by "
+                              "themselves"});
+    ExpectWords(ExpectError(Train({"--resume", Path(name), "--steps", "90"}), 1),
+                {"gymnasium.wrappers." + name + " has statistics of earlier episodes"});
+  }
+  const Outcome plain = Train(Short("gymnasium/CartPole-v1", {kStack}, 10) + kOneThread +
+                              Arguments{"--out", Path("plain")});
+  EXPECT_EQ(plain.err.find("cannot be resumed"), std::string::npos) << plain.err;
+}
+
+TEST_F(WrappedEnvironments, ThatLackAPackageAreAFailureOfTheWork) {
+  const Outcome outcome =
+      Train(Short("gymnasium/CartPole-v1", {"env.wrappers=sample_wrappers_test.NeedsPackage"}, 10) +
+            kOneThread + Arguments{"--out", Path("run")});
+  ExpectWords(ExpectError(outcome, 1), {"NeedsPackage: paint is not installed"});
+  EXPECT_EQ(Names(), std::set<std::string>{});
+}
+
 TEST_F(WrappedEnvironments, OfOthersAreRunOnlyIfTrusted) {
   const std::vector<std::string> sets = {R"-(env.wrappers=["sample_wrappers_test.Scale(by=2)"])-"};
   const fs::path run = Start("run", Short("gymnasium/CartPole-v1", sets, 30));

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -61,23 +63,23 @@ bool NaturalLess(std::string_view a, std::string_view b) {
 }
 
 // "layers" for "layers.0.weight".
-std::string PartOf(const ParameterTensor& tensor) {
-  return tensor.name.substr(0, tensor.name.find('.'));
-}
+std::string PartOf(const std::string& name) { return name.substr(0, name.find('.')); }
 
-// The network's tensors in natural order within each part, for every order of the parts.
-std::vector<Tensors> NaturalOrders(Tensors tensors) {
-  std::ranges::sort(tensors, NaturalLess, &ParameterTensor::name);
+// The network's tensors in natural order within each part, for every order of the parts. `Named` is
+// anything with such a name.
+template <typename Named>
+std::vector<std::vector<Named>> NaturalOrders(std::vector<Named> all) {
+  std::ranges::sort(all, NaturalLess, &Named::name);
   Names parts;
-  for (const ParameterTensor& tensor : tensors) {
-    if (parts.empty() || parts.back() != PartOf(tensor)) parts.push_back(PartOf(tensor));
+  for (const Named& one : all) {
+    if (parts.empty() || parts.back() != PartOf(one.name)) parts.push_back(PartOf(one.name));
   }
-  std::vector<Tensors> orders;
+  std::vector<std::vector<Named>> orders;
   do {
-    Tensors& order = orders.emplace_back();
+    std::vector<Named>& order = orders.emplace_back();
     for (const std::string& part : parts) {
-      std::ranges::copy_if(tensors, std::back_inserter(order),
-                           [&part](const ParameterTensor& one) { return PartOf(one) == part; });
+      std::ranges::copy_if(all, std::back_inserter(order),
+                           [&part](const Named& one) { return PartOf(one.name) == part; });
     }
   } while (std::ranges::next_permutation(parts).found);
   return orders;
@@ -152,24 +154,227 @@ Match MatchByName(const Safetensors& file, const Parameters& parameters, const T
   return {tensors, std::move(names)};
 }
 
-Match MatchInNaturalOrder(const Safetensors& file, const Parameters& parameters,
-                          const Tensors& tensors) {
+// ---- Matching by shapes and numbers ----
+
+struct NamedShape {
+  std::string name;
+  std::vector<std::int64_t> shape;
+};
+
+// What is matched as a whole: a layer with its weight and bias.
+struct Unit {
+  std::string name;
+  std::vector<NamedShape> tensors;  // by shape, so the weight is the last
+
+  std::vector<std::vector<std::int64_t>> Shapes() const {
+    std::vector<std::vector<std::int64_t>> shapes;
+    for (const NamedShape& tensor : tensors) shapes.push_back(tensor.shape);
+    return shapes;
+  }
+};
+
+using Units = std::vector<Unit>;
+
+// "net.0" for "net.0.weight", "fc1" for "fc1_bias".
+std::string LayerOf(const std::string& name) {
+  for (const std::string_view end : {"weight", "bias"}) {
+    if (name == end) return "";
+    if (!name.ends_with(end)) continue;
+    const std::size_t size = name.size() - end.size() - 1;
+    if (name[size] == '.' || name[size] == '_') return name.substr(0, size);
+  }
+  return name.substr(0, name.rfind('.'));
+}
+
+// In natural order. Without layers each tensor stands for itself.
+Units UnitsOf(const std::vector<NamedShape>& tensors, bool are_layers) {
+  std::map<std::string, Unit> units;
+  for (const NamedShape& tensor : tensors) {
+    const std::string name = are_layers ? LayerOf(tensor.name) : tensor.name;
+    units[name].name = name;
+    units[name].tensors.push_back(tensor);
+  }
+  Units sorted;
+  for (auto& [name, unit] : units) {
+    std::ranges::sort(unit.tensors, {}, &NamedShape::shape);
+    sorted.push_back(std::move(unit));
+  }
+  std::ranges::sort(sorted, NaturalLess, &Unit::name);
+  return sorted;
+}
+
+bool HaveSameShapes(const Units& a, const Units& b) {
+  const auto all = [](const Units& units) {
+    std::vector<std::vector<std::vector<std::int64_t>>> shapes;
+    for (const Unit& unit : units) shapes.push_back(unit.Shapes());
+    std::ranges::sort(shapes);
+    return shapes;
+  };
+  return all(a) == all(b);
+}
+
+std::size_t CommonStart(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+// Whether a number is the first difference of two names: net.2 and net.10, dense and dense_1.
+bool AreNumbered(std::string_view a, std::string_view b) {
+  std::size_t begin = CommonStart(a, b);
+  const auto has_digit = [&begin](std::string_view name) {
+    return begin < name.size() && IsDigit(name[begin]);
+  };
+  if (has_digit(a) || has_digit(b)) {
+    while (begin > 0 && IsDigit(a[begin - 1])) --begin;
+  }
+  if (has_digit(a) && has_digit(b)) return true;
+  const bool is_start = begin == a.size() || begin == b.size();
+  std::string_view rest = (begin == a.size() ? b : a).substr(begin);
+  if (!rest.empty() && (rest.front() == '_' || rest.front() == '.')) rest.remove_prefix(1);
+  return is_start && !rest.empty() && std::ranges::all_of(rest, IsDigit);
+}
+
+// Which unit of the network each of the file's is.
+using Places = Units;
+
+// What the names of a part's units begin with, up to a '.' or '_': "value." for value.0 and
+// value.2. Empty if there is only one.
+std::string CommonPrefix(const Units& units, const Places& places, const std::string& part) {
+  std::optional<std::string> prefix;
+  int count = 0;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (PartOf(places[i].name) != part) continue;
+    ++count;
+    prefix = prefix ? prefix->substr(0, CommonStart(*prefix, units[i].name)) : units[i].name;
+  }
+  return count < 2 ? "" : prefix->substr(0, prefix->find_last_of("._") + 1);
+}
+
+// Whether names say that units i and j, which have the same shapes, are not each in the other's
+// place.
+bool AreTold(const Units& units, const Places& places, std::size_t i, std::size_t j) {
+  if (AreNumbered(units[i].name, units[j].name)) return true;
+  if (PartOf(places[i].name) == PartOf(places[j].name)) return false;
+  const auto is_apart = [&](std::size_t inside, std::size_t outside) {
+    const std::string prefix = CommonPrefix(units, places, PartOf(places[inside].name));
+    return !prefix.empty() && !units[outside].name.starts_with(prefix);
+  };
+  return is_apart(i, j) || is_apart(j, i);
+}
+
+// For each of the file's units, in natural order among those of the same shapes, the next such unit
+// of the network.
+Places PlacesByShapes(const Units& units, const Units& network) {
+  Places places;
+  std::vector<bool> taken(network.size());
+  for (const Unit& unit : units) {
+    for (std::size_t k = 0; k < network.size(); ++k) {
+      if (taken[k] || network[k].Shapes() != unit.Shapes()) continue;
+      taken[k] = true;
+      places.push_back(network[k]);
+      break;
+    }
+  }
+  return places;
+}
+
+// The units of both have the same shapes, in any order. `ambiguous` makes the error for two units
+// that could be swapped.
+template <typename Ambiguous>
+Places FindPlaces(const Units& units, const Units& network, const Ambiguous& ambiguous) {
+  std::vector<Places> fitting;
+  for (Places& order : NaturalOrders(network)) {
+    if (std::ranges::equal(units, order, {}, &Unit::Shapes, &Unit::Shapes)) {
+      fitting.push_back(std::move(order));
+    }
+  }
+  Places places = fitting.empty() ? PlacesByShapes(units, network) : fitting.front();
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    for (std::size_t j = i + 1; j < units.size(); ++j) {
+      if (units[i].Shapes() != units[j].Shapes()) continue;
+      const bool is_swapped_elsewhere =
+          fitting.size() > 1 && std::ranges::any_of(fitting, [&](const Places& other) {
+            return other[i].name == places[j].name || other[j].name == places[i].name;
+          });
+      // Numbers say nothing about parts whose layers are not in one piece.
+      const bool is_scattered = fitting.empty() && PartOf(places[i].name) != PartOf(places[j].name);
+      if (is_swapped_elsewhere || is_scattered || !AreTold(units, places, i, j)) {
+        throw ambiguous(units[i], units[j]);
+      }
+    }
+  }
+  return places;
+}
+
+Match MatchByShapes(const Safetensors& file, const Parameters& parameters, const Tensors& tensors) {
+  std::vector<NamedShape> theirs, ours;
+  for (const auto& [name, tensor] : file.tensors) theirs.push_back({name, tensor.shape});
+  for (const ParameterTensor& tensor : tensors) ours.push_back({tensor.name, tensor.shape});
+  const auto ambiguous = [&](const Unit& a, const Unit& b) {
+    return Misfit(file, parameters,
+                  fmt::format("its tensors fit the network in several orders: '{}' and '{}' could "
+                              "be swapped; expected numbered names, or the network's, such as '{}'",
+                              Shorten(a.tensors.back().name), Shorten(b.tensors.back().name),
+                              tensors.front().name));
+  };
+  for (const bool are_layers : {true, false}) {
+    const Units units = UnitsOf(theirs, are_layers), network = UnitsOf(ours, are_layers);
+    if (!HaveSameShapes(units, network)) continue;
+    const Places places = FindPlaces(units, network, ambiguous);
+    Match match;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      for (std::size_t k = 0; k < units[i].tensors.size(); ++k) {
+        match.names.push_back(units[i].tensors[k].name);
+        match.tensors.push_back(
+            *std::ranges::find(tensors, places[i].tensors[k].name, &ParameterTensor::name));
+      }
+    }
+    return match;
+  }
   Names names;
-  for (const auto& [name, tensor] : file.tensors) names.push_back(name);
+  for (const NamedShape& tensor : theirs) names.push_back(tensor.name);
   std::ranges::sort(names, NaturalLess);
   const std::vector<Tensors> orders = NaturalOrders(tensors);
-  const auto fitting = [&](const Tensors& order) { return CountFitting(file, names, order); };
-  const Tensors& best = *std::ranges::max_element(orders, {}, fitting);
-  if (names.size() != tensors.size() || fitting(best) != tensors.size()) {
-    throw FirstMisfit(file, parameters, names, best);
+  throw FirstMisfit(file, parameters, names,
+                    *std::ranges::max_element(orders, {}, [&](const Tensors& order) {
+                      return CountFitting(file, names, order);
+                    }));
+}
+
+// ---- Target networks ----
+
+// Where the first component begins that says so: 0 in q_net_target.q_net.0.weight.
+std::optional<std::size_t> FindTarget(std::string_view name) {
+  for (std::size_t begin = 0, end = name.find('.'); end != name.npos;
+       begin = end + 1, end = name.find('.', begin)) {
+    const std::string_view component = name.substr(begin, end - begin);
+    if (component.starts_with("target") || component.ends_with("_target")) return begin;
   }
-  if (std::ranges::count(orders, tensors.size(), fitting) > 1) {
-    throw Misfit(file, parameters,
-                 fmt::format("its tensors fit the network in several orders: expected the "
-                             "network's names, such as '{}'",
-                             tensors.back().name));
+  return std::nullopt;
+}
+
+// The name without the component that begins at `begin`.
+std::string WithoutComponent(const std::string& name, std::size_t begin) {
+  const std::size_t end = name.find('.', begin);
+  return end == name.npos ? name : name.substr(0, begin) + name.substr(end + 1);
+}
+
+// The tensors of a target network, if the file has the same ones of another network as well:
+// q_net_target.q_net.0.weight beside q_net.q_net.0.weight, target.0.weight beside 0.weight.
+Names TargetTwins(const Safetensors& file) {
+  using Tensor = std::pair<std::string, std::vector<std::int64_t>>;
+  Names names;
+  std::set<Tensor> twins, others, shortened;
+  for (const auto& [name, tensor] : file.tensors) {
+    if (const auto begin = FindTarget(name)) {
+      names.push_back(name);
+      twins.insert({WithoutComponent(name, *begin), tensor.shape});
+    } else {
+      others.insert({name, tensor.shape});
+      shortened.insert({WithoutComponent(name, 0), tensor.shape});
+    }
   }
-  return {best, std::move(names)};
+  const bool are_twins = twins.size() == names.size() && (twins == others || twins == shortened);
+  return are_twins && shortened.size() == others.size() ? names : Names();
 }
 
 float FromHalf(std::uint16_t bits) {
@@ -228,12 +433,15 @@ std::vector<float> NumbersOf(const Safetensors& file, const std::string& name, s
 
 }  // namespace
 
-std::vector<RenamedTensor> ReadMatchingWeightsInto(const Safetensors& file,
+std::vector<RenamedTensor> ReadMatchingWeightsInto(const Safetensors& whole,
                                                    Parameters& parameters) {
   const Tensors tensors = ParameterTensors(parameters.plan());
+  Safetensors file = whole;
+  const Names twins = DescribesNetwork(whole) ? Names() : TargetTwins(whole);
+  for (const std::string& name : twins) file.tensors.erase(name);
   const bool by_name = HasNamesOf(file, tensors) || DescribesNetwork(file);
-  const Match match = by_name ? MatchByName(file, parameters, tensors)
-                              : MatchInNaturalOrder(file, parameters, tensors);
+  const Match match =
+      by_name ? MatchByName(file, parameters, tensors) : MatchByShapes(file, parameters, tensors);
   std::vector<std::vector<float>> values;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     values.push_back(NumbersOf(file, match.names[i], match.tensors[i].size()));
@@ -244,19 +452,25 @@ std::vector<RenamedTensor> ReadMatchingWeightsInto(const Safetensors& file,
     parameters.Set(match.tensors[i], values[i]);
     if (match.names[i] != name) renamed.push_back({match.names[i], name});
   }
+  for (const std::string& name : twins) renamed.push_back({name, ""});
   return renamed;
 }
 
 std::string RenamedText(const std::vector<RenamedTensor>& renamed) {
-  Names pairs;
+  Names pairs, ignored;
   for (RenamedTensor tensor : renamed) {
     for (const std::string_view end : {".weight", ".bias"}) {
-      if (!tensor.from.ends_with(end) || !tensor.to.ends_with(end)) continue;
+      if (!tensor.from.ends_with(end) || !(tensor.to.empty() || tensor.to.ends_with(end))) continue;
       tensor.from.resize(tensor.from.size() - end.size());
-      tensor.to.resize(tensor.to.size() - end.size());
+      if (!tensor.to.empty()) tensor.to.resize(tensor.to.size() - end.size());
     }
-    std::string pair = fmt::format("{} as {}", Shorten(tensor.from), tensor.to);
-    if (std::ranges::find(pairs, pair) == pairs.end()) pairs.push_back(std::move(pair));
+    Names& list = tensor.to.empty() ? ignored : pairs;
+    std::string text = Shorten(tensor.from);
+    if (!tensor.to.empty()) text += fmt::format(" as {}", tensor.to);
+    if (std::ranges::find(list, text) == list.end()) list.push_back(std::move(text));
+  }
+  if (!ignored.empty()) {
+    pairs.push_back(fmt::format("without the target network's {}", fmt::join(ignored, ", ")));
   }
   return fmt::format("{}", fmt::join(pairs, ", "));
 }

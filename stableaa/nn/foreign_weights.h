@@ -5,11 +5,14 @@
 //   const std::vector<RenamedTensor> renamed = ReadMatchingWeightsInto(file.content(), parameters);
 //
 // If the file has exactly the network's names, these decide. Otherwise, unless it describes a
-// network of its own (safetensors.h), its tensors are taken in natural order of their names
-// (net.2.bias, net.2.weight, net.10.bias, …) for those of the network in the same order. The parts
-// of a network (layers, value, advantage) may come in any order, since other programs call them
-// otherwise. All shapes must agree, in one of these orders only. PyTorch's layouts are expected:
-// weight [outputs, inputs] or [outputs, channels, rows, columns].
+// network of its own (safetensors.h), its layers, each a weight and a bias, are matched by their
+// shapes. Where several have the same shapes, numbers in their names tell them apart: net.2 comes
+// before net.10. The parts of a network (layers, value, advantage) may have any names, if those of a
+// part begin alike. What could be swapped is refused. PyTorch's layouts are expected: weight
+// [outputs, inputs] or [outputs, channels, rows, columns].
+//
+// The tensors of a target network (a component of their names begins with "target" or ends with
+// "_target") are ignored if the file has the same ones of another network.
 //
 // F64, F16 and BF16 become F32. As everywhere, files are not trusted: anything else is a BadInput
 // that names the first tensor that does not fit, and both shapes.
@@ -26,15 +29,17 @@ namespace stableaa {
 
 struct RenamedTensor {
   std::string from;  // in the file; any text
-  std::string to;    // in the network
+  std::string to;    // in the network; empty for a target network's, which is ignored
 };
 
-// Returns the tensors whose names differ, in the file's order; none if the names are the network's.
+// Returns the tensors whose names differ, in the file's order, and then those that are ignored; none
+// if the names are the network's.
 // A network that the file describes may differ in what has no tensors, such as activations. Changes
 // nothing if it throws.
 std::vector<RenamedTensor> ReadMatchingWeightsInto(const Safetensors& file, Parameters& parameters);
 
-// "net.0 as layers.0, net.2 as layers.2": a weight and its bias count once.
+// "net.0 as layers.0, net.2 as layers.2, without the target network's target.0": a weight and its
+// bias count once.
 std::string RenamedText(const std::vector<RenamedTensor>& renamed);
 
 }  // namespace stableaa

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "stableaa/core/random.h"
@@ -140,7 +141,105 @@ TEST(ForeignWeights, WhatFitsInSeveralWaysIsRefused) {
   constexpr char kOneAction[] = "vector(3) linear(3) relu dueling{linear(1) | linear(1)}";
   const Made made = Made::Of(RandomParameters(kOneAction),
                              {{"layers.0", "a"}, {"value.0", "b"}, {"advantage.0", "c"}});
-  EXPECT_NE(Refusal(made, kOneAction).find("in several orders"), std::string::npos);
+  EXPECT_NE(Refusal(made, kOneAction)
+                .find("in several orders: 'b.weight' and 'c.weight' could be swapped; expected "
+                      "numbered names, or the network's, such as 'layers.0.weight'; "),
+            std::string::npos);
+}
+
+TEST(ForeignWeights, AnOrderOfLettersSaysNothing) {
+  constexpr char kSquare[] = "vector(4) linear(4) relu linear(4) relu linear(2)";
+  const auto refusal = [&](const std::map<std::string, std::string>& names) {
+    return Refusal(Made::Of(RandomParameters(kSquare), names), kSquare);
+  };
+  EXPECT_NE(refusal({{"layers.0", "input"}, {"layers.2", "hidden"}, {"layers.4", "output"}})
+                .find("'hidden.weight' and 'input.weight' could be swapped"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"layers.0", "net.0"}, {"layers.2", "body.2"}, {"layers.4", "head"}})
+                .find("'body.2.weight' and 'net.0.weight' could be swapped"),
+            std::string::npos);
+  // Streams whose layers have nothing in common.
+  constexpr char kStreams[] =
+      "vector(3) linear(5) relu dueling{linear(6) relu linear(1) | linear(6) relu linear(4)}";
+  EXPECT_NE(Refusal(Made::Of(RandomParameters(kStreams), {{"layers.0", "b"},
+                                                          {"advantage.0", "a"},
+                                                          {"advantage.2", "ab"},
+                                                          {"value.0", "c"},
+                                                          {"value.2", "d"}}),
+                    kStreams)
+                .find("'a.weight' and 'c.weight' could be swapped"),
+            std::string::npos);
+}
+
+TEST(ForeignWeights, ShapesThatFitInOneOrderDecide) {
+  EXPECT_EQ(ExpectReadBack("vector(4) linear(8) relu linear(8) relu linear(2)",
+                           {{"layers.0", "input"}, {"layers.2", "hidden"}, {"layers.4", "output"}}),
+            "hidden as layers.2, input as layers.0, output as layers.4");
+  EXPECT_EQ(ExpectReadBack("vector(4) linear(8) relu linear(2)",
+                           {{"layers.0", "trunk.0"}, {"layers.2", "q_head"}}),
+            "q_head as layers.2, trunk.0 as layers.0");
+  // Whatever the alphabet says.
+  EXPECT_EQ(ExpectReadBack("vector(4) linear(8) relu linear(2)",
+                           {{"layers.0", "z_out"}, {"layers.2", "a_in"}}),
+            "a_in as layers.2, z_out as layers.0");
+}
+
+TEST(ForeignWeights, NumbersTellLayersOfTheSameShapeApart) {
+  ExpectReadBack("vector(4) linear(4) relu linear(4) relu linear(2)",
+                 {{"layers.0", "trunk.0"}, {"layers.2", "trunk.2"}, {"layers.4", "a_head"}});
+  ExpectReadBack("vector(4) linear(4) relu linear(4) relu linear(4)",
+                 {{"layers.0", "dense"}, {"layers.2", "dense_1"}, {"layers.4", "dense_2"}});
+  const Parameters network = RandomParameters("vector(4) linear(4) relu linear(4)");
+  Made made;
+  for (const std::string kind : {"weight", "bias"}) {
+    for (const std::string layer : {"0", "2"}) {
+      const std::string ours = "layers." + layer + "." + kind;
+      made.Add(kind.substr(0, 1) + layer,
+               kind == "bias" ? std::vector<std::int64_t>{4} : std::vector<std::int64_t>{4, 4},
+               BytesOf(ValuesOf(network, ours)));
+    }
+  }
+  Parameters read(std::make_shared<const Plan>(network.plan()));
+  EXPECT_EQ(ReadInto(made, read),
+            "b0 as layers.0.bias, b2 as layers.2.bias, w0 as layers.0.weight, w2 as "
+            "layers.2.weight");
+  EXPECT_TRUE(std::ranges::equal(read.block(), network.block()));
+}
+
+TEST(ForeignWeights, TwinsOfATargetNetworkAreIgnored) {
+  constexpr char kSmall[] = "vector(3) linear(2) relu linear(4)";
+  const Parameters network = RandomParameters(kSmall);
+  const auto with_twins = [&](const std::string& first, const std::string& target,
+                              const std::string& last = "2") {
+    Made made = Made::Of(network, {{"layers.0", first + "0"}, {"layers.2", first + "2"}});
+    for (const auto& [layer, in, out] :
+         {std::tuple{std::string("0"), 3, 2}, std::tuple{last, 2, 4}}) {
+      const auto floats = [](int count) {
+        return BytesOf(std::vector<float>(static_cast<std::size_t>(count), 9));
+      };
+      made.Add(target + layer + ".weight", {out, in}, floats(in * out));
+      made.Add(target + layer + ".bias", {out}, floats(out));
+    }
+    return made;
+  };
+  const auto renamed = [&](const Made& made) {
+    Parameters read(std::make_shared<const Plan>(network.plan()));
+    std::string text = ReadInto(made, read);
+    EXPECT_TRUE(std::ranges::equal(read.block(), network.block()));
+    return text;
+  };
+  EXPECT_EQ(renamed(with_twins("q_net.q_net.", "q_net_target.q_net.")),
+            "q_net.q_net.0 as layers.0, q_net.q_net.2 as layers.2, without the target network's "
+            "q_net_target.q_net.0, q_net_target.q_net.2");
+  renamed(with_twins("online.", "target_network."));
+  renamed(with_twins("", "target."));
+  EXPECT_EQ(renamed(with_twins("layers.", "target.layers.")),
+            "without the target network's target.layers.0, target.layers.2");
+  // No twins: another network, or none of the same tensors.
+  EXPECT_NE(Refusal(with_twins("online.", "target.", "4"), kSmall).find("no place"),
+            std::string::npos);
+  EXPECT_EQ(ExpectReadBack(kSmall, {{"layers.0", "target.0"}, {"layers.2", "target.2"}}),
+            "target.0 as layers.0, target.2 as layers.2");
 }
 
 TEST(ForeignWeights, OtherTypesBecomeF32) {

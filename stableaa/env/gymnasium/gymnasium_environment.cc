@@ -98,12 +98,15 @@ Space ParseSpace(const Json& json) {
           .high = Bounds(json.at("high"), kInfinity)};
 }
 
+std::string WrappersText(const GymnasiumOptions& options) {
+  return Shorten(fmt::format("{}", fmt::join(options.wrappers, ", ")), kShownKwargs);
+}
+
 std::string ProtocolText(const GymnasiumOptions& options) {
   std::string with =
       options.kwargs == "{}" ? "" : fmt::format(", with {}", Shorten(options.kwargs, kShownKwargs));
   if (!options.wrappers.empty()) {
-    with += fmt::format(
-        ", in {}", Shorten(fmt::format("{}", fmt::join(options.wrappers, ", ")), kShownKwargs));
+    with += fmt::format(", in {}", WrappersText(options));
   }
   if (options.family != "atari") return fmt::format("as Gymnasium's{}", with);
   const AtariProtocol& protocol = options.protocol;
@@ -539,6 +542,14 @@ void GymnasiumEnvironment::Load(ByteReader& in) {
     saved.push_back(std::move(slot));
   }
 
+  // Rewards that are scaled otherwise cannot be told from the observations.
+  for (const WrapperCall& call : ParseWrappers(options_.wrappers)) {
+    if (!call.keeps_statistics()) continue;
+    throw WorkFailed(fmt::format(
+        "{}: env.wrappers: {} has statistics of earlier episodes, and only the present game can be "
+        "played again",
+        options_.id, call.name));
+  }
   set_unready();
   ForgetAnswers();
   Replay(saved);
@@ -589,11 +600,15 @@ void GymnasiumEnvironment::Replay(const std::vector<SavedSlot>& saved) {
   std::vector<std::size_t> episodes(saved.size(), 0);
   std::vector<std::int64_t> steps(saved.size(), 0);  // in the episode
   const auto diverged = [&](std::size_t i) {
+    const std::string wrappers =
+        options_.wrappers.empty()
+            ? ""
+            : fmt::format(", or one of its wrappers remembers earlier episodes ({})",
+                          WrappersText(options_));
     return WorkFailed(
         fmt::format("{}: playing the {} actions of environment {} again led elsewhere; it is not "
-                    "deterministic, "
-                    "or this is another version of it",
-                    options_.id, length(i), i));
+                    "deterministic, or this is another version of it{}",
+                    options_.id, length(i), i, wrappers));
   };
 
   for (std::size_t tick = 0; tick <= longest; ++tick) {

@@ -39,6 +39,14 @@ class Raises(gymnasium.Wrapper):
         return super().step(action)
 
 
+class NeedsPackage(Raises):
+    """Its package is missing."""
+
+    def check(self, where):
+        if self.where == where:
+            raise gymnasium.error.DependencyNotInstalled("paint is not installed")
+
+
 class Leaves(gymnasium.Wrapper):
     def __init__(self, env):
         raise SystemExit(3)

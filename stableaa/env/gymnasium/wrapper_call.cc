@@ -40,6 +40,14 @@ bool WrapperCall::is_harmless() const {
   return IsPythonName(own) && own != "RecordVideo";
 }
 
+bool WrapperCall::keeps_statistics() const {
+  return name.starts_with(kOwnWrappers) && is_called_normalize();
+}
+
+bool WrapperCall::is_called_normalize() const {
+  return std::string_view(name).substr(name.rfind('.') + 1).starts_with("Normalize");
+}
+
 WrapperCall ParseWrapper(std::string_view text) {
   const std::size_t open = std::min(text.find('('), text.size());
   const std::string_view name = text.substr(0, open);

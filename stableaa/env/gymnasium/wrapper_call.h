@@ -21,6 +21,11 @@ struct WrapperCall {
 
   // Whether it runs only Gymnasium's own code and writes no files, which RecordVideo does.
   bool is_harmless() const;
+  // Whether it is one of Gymnasium's whose statistics outlive episodes, so that playing a game again
+  // does not bring them back: NormalizeObservation, NormalizeReward.
+  bool keeps_statistics() const;
+  // Whether its class is called Normalize…, whoever wrote it.
+  bool is_called_normalize() const;
 };
 
 // Throws BadInput that names env.wrappers.

@@ -36,6 +36,17 @@ TEST(WrapperCall, OnlyOnesOfGymnasiumThatWriteNoFilesAreHarmless) {
   }
 }
 
+TEST(WrapperCall, StatisticsAreKeptByWhatNormalises) {
+  for (const std::string text :
+       {"NormalizeReward", "gymnasium.wrappers.NormalizeObservation(epsilon=1)"}) {
+    EXPECT_TRUE(ParseWrapper(text).keeps_statistics()) << text;
+    EXPECT_TRUE(ParseWrapper(text).is_called_normalize()) << text;
+  }
+  EXPECT_FALSE(ParseWrapper("mine.Normalize").keeps_statistics());
+  EXPECT_TRUE(ParseWrapper("mine.Normalize").is_called_normalize());
+  EXPECT_FALSE(ParseWrapper("Normalize.Crop").is_called_normalize());
+}
+
 TEST(WrapperCall, WhatIsNoCallIsBadInput) {
   for (const std::string text :
        {"",           " ",     "(",      "()",   "a b",

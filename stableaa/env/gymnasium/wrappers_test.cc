@@ -111,8 +111,17 @@ TEST_F(Wrappers, AreRebuiltByPlayingAgainUnlessTheyRememberEarlierEpisodes) {
   const auto [before, after] = saved({"FrameStackObservation(stack_size=3)", "ClipReward(-1, 1)"});
   EXPECT_EQ(std::vector<double>(before.begin() + 3, before.end()),
             std::vector<double>(after.begin() + 3, after.end()));
-  EXPECT_NE(MessageOf([&] { return saved({"sample_wrappers_test.Remembers"}); }, kFailed),
-            "no error");
+  ExpectError(kFailed,
+              {"led elsewhere",
+               "one of its wrappers remembers earlier episodes "
+               "(sample_wrappers_test.Remembers)"},
+              [&] { saved({"sample_wrappers_test.Remembers"}); });
+  for (const std::string name : {"NormalizeObservation", "NormalizeReward"}) {
+    ExpectError(
+        kFailed,
+        {"env.wrappers: gymnasium.wrappers." + name + " has statistics of earlier episodes"},
+        [&] { saved({name}); });
+  }
 }
 
 TEST_F(Wrappers, ThatDoNotExistAreBadInputWithWhatWasMeant) {
@@ -152,6 +161,13 @@ TEST_F(Wrappers, ThatRaiseInTheFirstResetAreBadInputAndLaterAFailure) {
   no_step->Reset(1);
   ExpectError(kFailed, {"ValueError: no step at all; raised at /", "sample_wrappers_test.py:"},
               [&] { no_step->Step({.indices = Same(*no_step, 0)}); });
+}
+
+TEST_F(Wrappers, ThatLackAPackageAreAFailureAsAnEnvironmentIs) {
+  ExpectError(kFailed, {"env.wrappers: sample_wrappers_test.NeedsPackage: paint is not installed"},
+              [] { Counter({"sample_wrappers_test.NeedsPackage"}); });
+  const auto later = Counter({"sample_wrappers_test.NeedsPackage('reset')"});
+  ExpectError(kFailed, {"paint is not installed"}, [&] { later->Reset(1); });
 }
 
 TEST_F(Wrappers, ArgumentsThatAreNoLiteralsAreBadInput) {

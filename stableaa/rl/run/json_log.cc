@@ -23,7 +23,9 @@
 #include "stableaa/base/process/interrupt.h"
 #include "stableaa/base/terminal/log.h"
 #include "stableaa/base/text/json_table.h"
+#include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
+#include "stableaa/rl/run/run_directory.h"
 
 namespace stableaa {
 namespace {
@@ -55,15 +57,18 @@ std::string ReadPart(std::ifstream& file, const fs::path& path, std::uint64_t be
   return part;
 }
 
+Error NoLog(const fs::path& path) {
+  return BadInput(
+      fmt::format("{} holds something else than the rows of a run as JSON, which begin "
+                  "with {}",
+                  ShownPath(path), kFirstWords));
+}
+
 void RequireLog(const fs::path& path, std::uint64_t size) {
   std::ifstream file(path, std::ios::binary);
   const std::string start =
       ReadPart(file, path, 0, std::min<std::uint64_t>(size, kFirstWords.size()));
-  if (kFirstWords.starts_with(start)) return;
-  throw BadInput(
-      fmt::format("{} holds something else than the rows of a run as JSON, which begin "
-                  "with {}",
-                  ShownPath(path), kFirstWords));
+  if (!kFirstWords.starts_with(start)) throw NoLog(path);
 }
 
 // The size without a last line that is not whole, as a crash may leave it.
@@ -77,6 +82,34 @@ std::uint64_t SizeOfWholeLines(const fs::path& path, std::uint64_t size) {
     size = begin;
   }
   return 0;
+}
+
+// The last `run` object of a log of whole lines.
+Json LastRun(const fs::path& path, std::uint64_t size) {
+  constexpr std::uint64_t kChunk = 65536;
+  constexpr std::uint64_t kLongestLine = std::uint64_t{1} << 22;
+  const std::string words = fmt::format("\n{}", kFirstWords);
+  std::ifstream file(path, std::ios::binary);
+  std::uint64_t line = 0;  // the log begins with one
+  for (std::uint64_t end = size; end > 0;) {
+    const std::uint64_t begin = end > kChunk ? end - kChunk : 0;
+    const std::uint64_t length = std::min(size, end + words.size()) - begin;
+    const std::size_t found = ReadPart(file, path, begin, length).rfind(words);
+    if (found != std::string::npos) {
+      line = begin + found + 1;
+      break;
+    }
+    end = begin;
+  }
+  const std::string text = ReadPart(file, path, line, std::min(size - line, kLongestLine));
+  Json run = Json::parse(text.substr(0, text.find('\n')), nullptr, /*allow_exceptions=*/false);
+  const bool is_run = run.is_object() && run.contains("config") && run["config"].is_object();
+  if (!is_run) throw NoLog(path);
+  return run;
+}
+
+Json JsonOf(const ConfigKey& key) {
+  return Json::parse(LiteralToJson(key.key, key.type, key.value));
 }
 
 Descriptor OpenToAppend(const fs::path& path, int flags) {
@@ -123,6 +156,33 @@ void JsonLog::Require(const std::string& target, Part part) {
   RequireLog(target, *size);
 }
 
+void JsonLog::RequireSameRun(const std::string& target, const RunOptions& options,
+                             const fs::path& directory) {
+  if (target == "-") return;
+  const std::optional<std::uint64_t> all = RegularSize(target);
+  const std::uint64_t size = all ? SizeOfWholeLines(target, *all) : 0;
+  if (size == 0) return;
+  const Json run = LastRun(target, size);
+  const auto other = [&target](const std::string& what) {
+    return BadInput(fmt::format("{} holds the rows of another run: {}", ShownPath(target), what));
+  };
+  for (const ConfigKey& key : LastingKeys(options)) {
+    const auto found = run["config"].find(key.key);
+    if (found == run["config"].end() || *found == JsonOf(key)) continue;
+    throw other(fmt::format("its {} is {}, and here it is {}", key.key, Shorten(AsciiText(*found)),
+                            Shorten(AsciiText(JsonOf(key)))));
+  }
+  // Equal options do not make an equal run, which may have begun with other weights. A run that has
+  // been moved is still the same, and so is a copy whose log is in its directory.
+  const auto there = run.find("directory");
+  if (there == run.end() || !there->is_string() || PathWithin(target, directory)) return;
+  const fs::path theirs = there->get<std::string>();
+  std::error_code error;
+  if (!fs::exists(theirs / "config.toml", error) || fs::equivalent(theirs, directory, error))
+    return;
+  throw other(fmt::format("of {}, and not of {}", ShownPath(theirs), ShownPath(directory)));
+}
+
 JsonLog::JsonLog(const std::string& target, Part part) : name_("stdout"), fd_(STDOUT_FILENO) {
   if (target != "-") {
     Require(target, part);
@@ -150,7 +210,7 @@ bool JsonLog::is_stdout() const {
 void JsonLog::AddRun(const RunOptions& options, const fs::path& directory, std::int64_t step) {
   Json config;
   for (const ConfigKey& key : AllKeys(options)) {
-    config[key.key] = Json::parse(LiteralToJson(key.key, key.type, key.value));
+    config[key.key] = JsonOf(key);
   }
   Write(AsciiText({{"kind", "run"},
                    {"version", LibraryVersion()},

@@ -33,6 +33,11 @@ class JsonLog {
   // holds something else, WorkFailed for one that cannot be written. Changes nothing.
   static void Require(const std::string& target, Part part);
 
+  // For a run that goes on: BadInput if the last rows that a file holds are of another run, that is,
+  // one with other options or another directory that still exists.
+  static void RequireSameRun(const std::string& target, const RunOptions& options,
+                             const std::filesystem::path& directory);
+
   // `target` is "-" for stdout, or a path. Named pipes and devices will do; a pipe waits for its
   // reader. Throws as Require does.
   JsonLog(const std::string& target, Part part);

@@ -123,6 +123,46 @@ TEST_F(JsonLogTest, AResumedRunTakesNoOtherFile) {
   }
 }
 
+TEST_F(JsonLogTest, AResumedRunTakesNoLogOfAnotherRun) {
+  const std::string rows = Path("rows");
+  const auto options = [](std::uint64_t seed) {
+    RunOptions made;
+    made.train.seed = seed;
+    made.env.kwargs = "{\"size\":4}";
+    return made;
+  };
+  const auto refusal = [&](const RunOptions& made, const std::string& directory) {
+    return Shown(MessageOf([&] { JsonLog::RequireSameRun(rows, made, Path(directory)); }));
+  };
+  for (const std::string run : {"a", "b"}) {
+    std::filesystem::create_directory(Path(run));
+    WriteContent(Path(run + "/config.toml"), "");
+  }
+  EXPECT_EQ(refusal(options(1), "a"), "no error") << "there is no such file";
+  JsonLog(rows, Part::kLater).AddRun(options(1), Path("a"), 0);
+  {
+    JsonLog log(rows, Part::kLater);  // more than what is read at once
+    for (int k = 0; k < 2000; ++k) log.Add(kEpisode);
+  }
+  RunOptions longer = options(1);
+  longer.train.steps *= 2;
+  longer.train.threads = 3;
+  EXPECT_EQ(refusal(longer, "a"), "no error");
+  EXPECT_EQ(refusal(options(2), "a"),
+            "rows holds the rows of another run: its train.seed is 1, and here it is 2");
+  EXPECT_EQ(refusal(options(1), "b"), "rows holds the rows of another run: of a, and not of b");
+  std::filesystem::rename(Path("a"), Path("moved"));
+  EXPECT_EQ(refusal(options(1), "moved"), "no error");
+  // The last one counts, as long as it is whole.
+  JsonLog(rows, Part::kLater).AddRun(options(2), Path("b"), 0);
+  EXPECT_EQ(refusal(options(2), "b"), "no error");
+  WriteContent(rows, FileContent(rows) + "{\"kind\":\"run\",\"config\":{\"train.seed\":3");
+  EXPECT_EQ(refusal(options(2), "b"), "no error");
+  EXPECT_NE(refusal(options(1), "b"), "no error");
+  WriteContent(rows, "{\"kind\":\"run\",\"step\":0}\n");
+  EXPECT_TRUE(refusal(options(1), "b").starts_with("rows holds something else"));
+}
+
 TEST_F(JsonLogTest, WhatCannotBeWrittenIsAFailure) {
   const auto failure = [&](const std::string& target) {
     return Shown(

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <string_view>
@@ -43,6 +45,13 @@ void RequireUnused(const fs::path& name) {
   if (!fs::is_directory(status) || !fs::is_empty(name, error)) {
     throw UnusableRunPath(Reason::kExists, name, fmt::format("{} exists already", ShownPath(name)));
   }
+}
+
+// Absolute, with links followed as far as it exists; empty if it cannot be.
+fs::path WithoutLinks(const fs::path& path) {
+  std::error_code error;
+  const fs::path found = fs::weakly_canonical(fs::absolute(path, error), error);
+  return error ? fs::path() : NormalPath(found);
 }
 
 // Checks the files that are replaced when the run continues.
@@ -133,6 +142,33 @@ void RunDirectory::Publish() {
   }
   path_ = name_;
   Sync(name_.has_parent_path() ? name_.parent_path() : fs::path("."));
+}
+
+bool IsWrittenByRuns(const fs::path& relative) {
+  constexpr std::array kNames = {"config.toml",  "run.json", "metrics.csv", "episodes.csv",
+                                 "diverged.npz", "weights",  "checkpoint"};
+  if (relative.empty()) return false;
+  const std::string first = relative.begin()->string();
+  return std::ranges::find(kNames, first) != kNames.end() ||
+         first.starts_with("events.out.tfevents.");
+}
+
+std::optional<fs::path> PathWithin(const fs::path& path, const fs::path& directory) {
+  const fs::path relative = WithoutLinks(path).lexically_relative(WithoutLinks(directory));
+  if (relative.empty() || *relative.begin() == "..") return std::nullopt;
+  return relative;
+}
+
+std::optional<fs::path> RunThatWrote(const fs::path& path) {
+  const fs::path folder = WithoutLinks(path).parent_path();
+  for (const fs::path& directory : {folder, folder.parent_path()}) {
+    std::error_code error;
+    const bool is_run = fs::is_directory(directory / "weights", error) &&
+                        fs::exists(directory / "config.toml", error);
+    const auto file = PathWithin(path, directory);
+    if (is_run && file && IsWrittenByRuns(*file)) return directory;
+  }
+  return std::nullopt;
 }
 
 }  // namespace stableaa

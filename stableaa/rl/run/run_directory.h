@@ -19,6 +19,7 @@
 #define STABLEAA_RL_RUN_RUN_DIRECTORY_H_
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -82,6 +83,18 @@ class RunDirectory {
   std::filesystem::path path_, name_;
   Descriptor lock_;
 };
+
+// The path relative to a directory, "." if they are the same; nothing if it is not in there. Follows
+// links. Neither need exist.
+std::optional<std::filesystem::path> PathWithin(const std::filesystem::path& path,
+                                                const std::filesystem::path& directory);
+
+// Whether a run writes the file of this path, relative to its directory, as the list above says.
+bool IsWrittenByRuns(const std::filesystem::path& relative);
+
+// The directory of the run that has written the file to which the path leads, through links too;
+// nothing if there is no such run.
+std::optional<std::filesystem::path> RunThatWrote(const std::filesystem::path& path);
 
 }  // namespace stableaa
 

@@ -119,6 +119,34 @@ TEST_F(RunDirectoryTest, HasOneOwner) {
   EXPECT_EQ(ErrorOfOpen(folder_ / "run/."), Error::Kind::kWorkFailed);
 }
 
+TEST_F(RunDirectoryTest, KnowsWhichFilesARunHasWritten) {
+  MakeRun("run");
+  WriteContent(folder_ / "run/weights/latest.safetensors", "w");
+  fs::create_symlink(folder_ / "run/weights/latest.safetensors", folder_ / "link");
+  fs::create_directory_symlink(folder_ / "run", folder_ / "linked");
+  const fs::path run = fs::canonical(folder_ / "run");
+  for (const std::string name :
+       {"run/config.toml", "run/metrics.csv", "run/events.out.tfevents.0.stableaa", "link",
+        "run/weights/new", "linked/checkpoint/state.bin", "run/../linked/./run.json"}) {
+    EXPECT_EQ(RunThatWrote(folder_ / name), run) << name;
+  }
+  WriteContent(folder_ / "config.toml", "not of a run");
+  for (const std::string name : {"run/notes.csv", "run/q.onnx", "run/notes/config.toml",
+                                 "config.toml", "none/metrics.csv", "run", ""}) {
+    EXPECT_EQ(RunThatWrote(folder_ / name), std::nullopt) << name;
+  }
+}
+
+TEST_F(RunDirectoryTest, PathsWithinADirectoryAreRelativeToIt) {
+  fs::create_directories(folder_ / "a/b");
+  fs::create_directory_symlink(folder_ / "a/b", folder_ / "link");
+  EXPECT_EQ(PathWithin(folder_ / "link/c", folder_ / "a"), fs::path("b/c"));
+  EXPECT_EQ(PathWithin(folder_ / "new/c", folder_ / "new/"), fs::path("c"));
+  EXPECT_EQ(PathWithin(folder_ / "new/", folder_ / "./new"), fs::path("."));
+  EXPECT_EQ(PathWithin(folder_ / "a", folder_ / "a/b"), std::nullopt);
+  EXPECT_EQ(PathWithin(folder_ / "ab", folder_ / "a"), std::nullopt);
+}
+
 TEST_F(RunDirectoryTest, OpensOnlyRuns) {
   fs::create_directory(folder_ / "empty");
   WriteContent(folder_ / "file", "text");

@@ -185,6 +185,12 @@ PresetKeys ReadPreset(const std::string& preset, const std::filesystem::path& fo
     return keys;
   }
   keys.name = std::filesystem::path(preset).stem().string();
+  if (FindConfig("presets/" + keys.name)) {
+    throw BadInput(
+        fmt::format("{}: '{}' is the name of a built-in preset, and reports would take "
+                    "runs of both for the same; rename the file",
+                    ShownPath(preset), keys.name));
+  }
   AddPresetFile(folder / preset, 1, keys.sources);
   RunOptions options;
   Config config;

@@ -251,6 +251,16 @@ TEST_F(PresetFile, MayBuildOnAnotherPreset) {
   EXPECT_EQ(ReadPreset("second.toml", folder_.path()).sources.size(), 3U);
 }
 
+// Runs of both would have the same name in config.toml, and reports would mix them.
+TEST_F(PresetFile, IsNotCalledAsABuiltInPreset) {
+  const std::string path = Write("dqn.toml", "agent.n_step = 3\n");
+  EXPECT_EQ(RefusalOf([&] { ReadPreset(path); }),
+            path +
+                ": 'dqn' is the name of a built-in preset, and reports would take runs of both "
+                "for the same; rename the file");
+  EXPECT_NO_THROW(ReadPreset(Write("dqn-3.toml", "preset = \"dqn.toml\"\n")));
+}
+
 TEST_F(PresetFile, IsRefusedWithItsLine) {
   const std::string place = (folder_ / "bad.toml").string();
   for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{

@@ -176,6 +176,7 @@ void RequireRun(const fs::path& path) {
 }
 
 fs::path FindWeights(const SavedAgentSource& source) {
+  if (source.path.empty()) throw BadInput("expected a run or a weights file, found an empty path");
   if (!Exists(source.path)) {
     throw BadInput(fmt::format("{}: there is no such run or weights file", source.path.string()));
   }

@@ -17,6 +17,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/saved_number.h"
 #include "stableaa/core/stopwatch.h"
+#include "stableaa/env/gymnasium/wrapper_call.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/safetensors.h"
 #include "stableaa/rl/run/checkpoint_head.h"
@@ -124,6 +125,16 @@ nlohmann::ordered_json DescribeFirst(const FirstWeights& first) {
   return from;
 }
 
+void WarnOfStatistics(const RunOptions& options) {
+  for (const WrapperCall& call : ParseWrappers(options.env.wrappers)) {
+    if (!call.is_called_normalize()) continue;
+    LogWarning(fmt::format(
+        "env.wrappers: {}: {}this run cannot be resumed, and evaluations normalise by "
+        "themselves, with statistics of their own",
+        call.name, call.keeps_statistics() ? "" : "if its statistics outlive an episode, "));
+  }
+}
+
 }  // namespace
 
 void CheckTrainable(const RunOptions& options) {
@@ -159,6 +170,7 @@ std::unique_ptr<Trainer> Trainer::Start(const std::filesystem::path& directory,
   trainer->WriteDescription(first);
   if (first) trainer->agent_->StartFrom(first->parameters());
   trainer->Begin();
+  WarnOfStatistics(checked);
   LogMemory(memory);  // not before an environment whose first episode cannot begin is refused
   trainer->Checkpoint();
   trainer->directory_.Publish();
