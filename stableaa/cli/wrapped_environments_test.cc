@@ -182,6 +182,22 @@ TEST_F(WrappedEnvironments, ThatLackAPackageAreAFailureOfTheWork) {
   EXPECT_EQ(Names(), std::set<std::string>{});
 }
 
+// A suite that names what is not there is refused before anything is written.
+TEST_F(WrappedEnvironments, OfASuiteMustExist) {
+  const auto sweep = [this](const std::string& setting) {
+    WriteContent(Path("suite.toml"),
+                 fmt::format("env = \"gymnasium/CartPole-v1\"\nseeds = 2\nstop.steps = 20\n[set]\n"
+                             "env.python = \"{}\"\nnetwork.hidden = [8]\n{}\n",
+                             STABLEAA_ATARI_PYTHON, setting));
+    return Stableaa({"sweep", Path("suite.toml"), "--out", Path("out"), "--no-estimate"});
+  };
+  ExpectWords(ExpectError(sweep("env.wrappers = [\"nomod.X\"]"), 2),
+              {"gymnasium/CartPole-v1: env.wrappers: nomod.X cannot be imported"});
+  EXPECT_FALSE(fs::exists(Path("out")));
+  ExpectWords(ExpectError(sweep("env.kwargs.foo = 1"), 2), {"env.kwargs {\"foo\": 1}"});
+  EXPECT_FALSE(fs::exists(Path("out")));
+}
+
 TEST_F(WrappedEnvironments, OfOthersAreRunOnlyIfTrusted) {
   const std::vector<std::string> sets = {R"-(env.wrappers=["sample_wrappers_test.Scale(by=2)"])-"};
   const fs::path run = Start("run", Short("gymnasium/CartPole-v1", sets, 30));

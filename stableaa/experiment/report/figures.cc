@@ -60,6 +60,17 @@ bool HasIntervals(const FigureLine& line) {
                              [](const FigurePoint& point) { return point.interval.has_value(); });
 }
 
+// gnuplot's open symbols, and crosses once these are used up.
+int PointType(std::size_t symbol) {
+  constexpr auto kTypes = std::to_array<int>({6, 4, 8, 12, 10, 14, 1, 2});
+  return kTypes[symbol % kTypes.size()];
+}
+
+std::string PointLooks(const FigureLine& line, double size) {
+  return fmt::format("linecolor {} linewidth 1.4 pointtype {} pointsize {:.4g}", Colour(line),
+                     PointType(line.symbol), 1.3 * size * line.size);
+}
+
 bool HasPoints(const FigureLine& line, LineFigure::Looks looks) {
   return looks == LineFigure::Looks::kBars ||
          (!line.points.empty() && line.points.size() <= kFewPoints);
@@ -77,6 +88,13 @@ std::string Blocks(const std::vector<FigureLine>& lines, const std::string& pref
 std::vector<std::string> Plots(const std::vector<FigureLine>& lines, const std::string& prefix,
                                LineFigure::Looks looks, double size) {
   std::vector<std::string> plots;
+  if (looks == LineFigure::Looks::kPoints) {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      plots.push_back(
+          fmt::format("${}{} using 1:2 with points {}", prefix, i, PointLooks(lines[i], size)));
+    }
+    return plots;
+  }
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (!HasIntervals(lines[i])) continue;
     plots.push_back(
@@ -141,16 +159,28 @@ Interval XRange(const std::vector<FigureLine>& lines) {
   return extent.Range();
 }
 
-// From a little below the first tick to a little beyond the last.
-Interval XRangeAround(const std::vector<Tick>& ticks, bool logarithmic) {
+// From a little below the first place to a little beyond the last.
+Interval XRangeAround(const std::vector<double>& places, bool logarithmic) {
   constexpr double kBeyond = 0.08;
   Extent extent;
-  for (const Tick& tick : ticks) extent.Add(logarithmic ? std::log(tick.at) : tick.at);
+  for (const double place : places) extent.Add(logarithmic ? std::log(place) : place);
   const Interval range = Widened(extent.Range(), kBeyond, kBeyond);
   return logarithmic ? Interval{std::exp(range.low), std::exp(range.high)} : range;
 }
 
-// Bands begin at zero unless something is below; bars do only if that leaves little empty.
+Interval XRange(const LineFigure& figure) {
+  if (figure.x_range) return *figure.x_range;
+  std::vector<double> places;
+  for (const Tick& tick : figure.x_ticks) places.push_back(tick.at);
+  if (places.empty() && figure.looks != LineFigure::Looks::kPoints) return XRange(figure.lines);
+  for (const FigureLine& line : figure.lines) {
+    if (!figure.x_ticks.empty()) break;
+    for (const FigurePoint& point : line.points) places.push_back(point.x);
+  }
+  return XRangeAround(places, figure.logarithmic_x);
+}
+
+// Nothing is drawn from zero to points. Bands begin at zero unless something is below; bars do only if that leaves little empty.
 Interval YRange(const std::vector<FigureLine>& lines, LineFigure::Looks looks) {
   constexpr double kBeyond = 0.05, kMostEmpty = 0.4;
   Extent extent;
@@ -162,8 +192,9 @@ Interval YRange(const std::vector<FigureLine>& lines, LineFigure::Looks looks) {
       extent.Add(point.interval->high);
     }
   }
-  const bool from_zero = extent.low >= 0 && (looks == LineFigure::Looks::kBands ||
-                                             extent.low < kMostEmpty * extent.high);
+  const bool from_zero =
+      extent.low >= 0 && looks != LineFigure::Looks::kPoints &&
+      (looks == LineFigure::Looks::kBands || extent.low < kMostEmpty * extent.high);
   if (from_zero && extent.high > 0) extent.low = 0;
   return Widened(extent.Range(), from_zero ? 0 : kBeyond, kBeyond);
 }
@@ -192,14 +223,31 @@ double WidestLabel(const std::vector<Tick>& ticks) {
   return widest;
 }
 
-// As many as have room side by side on so many em.
-std::vector<Tick> TicksAcross(const Interval& range, double ems) {
-  for (std::size_t most = 9; most > 2; --most) {
-    std::vector<Tick> ticks = TicksWithin(range, most);
-    const double widest = std::max(WidestLabel(ticks), 1.2);
-    if (static_cast<double>(ticks.size()) * (widest + 1) <= ems) return ticks;
+// True if neighbouring labels would touch on an axis of that many em, or the last would be cut off.
+bool AreCrowded(const std::vector<Tick>& ticks, const Interval& range, bool logarithmic,
+                double ems) {
+  const auto place = [&](double at) {
+    const double share = logarithmic ? std::log(at / range.low) / std::log(range.high / range.low)
+                                     : (at - range.low) / (range.high - range.low);
+    return share * ems;
+  };
+  for (std::size_t i = 1; i < ticks.size(); ++i) {
+    const double apart = place(ticks[i].at) - place(ticks[i - 1].at);
+    if (apart < (TextEms(ticks[i].label) + TextEms(ticks[i - 1].label)) / 2 + 0.5) return true;
   }
-  return TicksWithin(range, 2);
+  return !ticks.empty() && ems - place(ticks.back().at) + kEnd < TextEms(ticks.back().label) / 2;
+}
+
+// As many as have room side by side on so many em.
+std::vector<Tick> TicksAcross(const Interval& range, double ems, bool logarithmic = false) {
+  for (std::size_t most = 9; most > 2; --most) {
+    std::vector<Tick> ticks = logarithmic ? LogTicksWithin(range, most) : TicksWithin(range, most);
+    const double widest = std::max(WidestLabel(ticks), 1.2);
+    const bool have_room = logarithmic ? !AreCrowded(ticks, range, true, ems)
+                                       : static_cast<double>(ticks.size()) * (widest + 1) <= ems;
+    if (have_room) return ticks;
+  }
+  return logarithmic ? LogTicksWithin(range, 2) : TicksWithin(range, 2);
 }
 
 std::vector<Tick> TicksUpward(const Interval& range, double ems) {
@@ -251,6 +299,9 @@ class Canvas {
     Add(fmt::format("set label '' at {} point pointtype 7 pointsize {} linecolor {}\n",
                     At(x + length / 2, y), 0.6 * style_.line, Colour(line)));
   }
+  void Point(const FigureLine& line, double x, double y) {
+    Add(fmt::format("set label '' at {} point {}\n", At(x, y), PointLooks(line, style_.line)));
+  }
   void Title(const std::string& title) {
     if (!style_.has_titles) return;
     Text(FittedText(title, Ems(width_) / 1.15), width_ / 2, Em(1.3), Align::kCenter,
@@ -264,7 +315,8 @@ class Canvas {
         box.left / width_, box.right / width_, 1 - box.top / height_, 1 - box.bottom / height_));
   }
   void XLabel(const std::string& label, const Box& axes, double ticks) {
-    Text(FittedText(label, Ems(width_)), (axes.left + axes.right) / 2,
+    const double middle = (axes.left + axes.right) / 2;
+    Text(FittedText(label, Ems(2 * std::min(middle, width_ - middle))), middle,
          axes.bottom + Em(ticks + kAxisLabel / 2), Align::kCenter);
   }
   void YLabel(const std::string& label, double top, double bottom) {
@@ -304,16 +356,24 @@ class Canvas {
   std::string script_;
 };
 
-// A legend in as many columns as there is room for.
+// A legend in as many columns as there is room for. A label too long for one is wrapped.
 class Legend {
  public:
   Legend(const Canvas& canvas, const std::vector<FigureLine>& lines, LineFigure::Looks looks)
-      : lines_(lines), looks_(looks), room_(canvas.Ems(canvas.width()) - 1) {
+      : lines_(lines),
+        looks_(looks),
+        sample_(looks == LineFigure::Looks::kPoints ? kPointSample : kSample),
+        room_(canvas.Ems(canvas.width()) - 1) {
+    for (const FigureLine& line : lines) {
+      texts_.push_back(WrappedText(line.label, room_ - sample_ - kBetween));
+    }
     for (std::size_t columns = lines.size(); columns > 0; --columns) {
       widths_.assign(columns, 0);
       for (std::size_t i = 0; i < lines.size(); ++i) {
         double& width = widths_[i % columns];
-        width = std::max(width, kSample + kBetween + TextEms(lines[i].label));
+        for (const std::string& text : texts_[i]) {
+          width = std::max(width, sample_ + kBetween + TextEms(text));
+        }
       }
       // No emptier than needed: five in rows of three and two, not of four and one.
       const bool is_even = (lines.size() + Rows() - 1) / Rows() == columns;
@@ -321,29 +381,53 @@ class Legend {
     }
   }
 
-  double Ems() const { return kLegendGap + kLegendRow * static_cast<double>(Rows()) + 0.3; }
+  double Ems() const {
+    double ems = kLegendGap + 0.3;
+    for (std::size_t row = 0; row < Rows(); ++row) ems += RowEms(row);
+    return ems;
+  }
 
   // Centred below `top`.
   void Place(Canvas& canvas, double top) const {
     const double left = std::max((canvas.Ems(canvas.width()) - Width()) / 2, 0.5);
-    double x = left;
+    double x = left, y = top + canvas.Em(kLegendGap);
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::size_t column = i % widths_.size();
-      if (column == 0) x = left;
-      const std::size_t row = i / widths_.size();
-      const double y = top + canvas.Em(kLegendGap + kLegendRow * (static_cast<double>(row) + 0.5));
-      canvas.Line(lines_[i], canvas.Em(x), y, canvas.Em(kSample), HasPoints(lines_[i], looks_));
-      canvas.Text(FittedText(lines_[i].label, room_ - kSample - kBetween),
-                  canvas.Em(x + kSample + kBetween), y, Canvas::Align::kLeft);
+      if (column == 0) {
+        x = left;
+        y += i == 0 ? 0 : canvas.Em(RowEms(i / widths_.size() - 1));
+      }
+      const double middle = y + canvas.Em(kLegendRow / 2);
+      if (looks_ == LineFigure::Looks::kPoints) {
+        canvas.Point(lines_[i], canvas.Em(x + sample_ / 2), middle);
+      } else {
+        canvas.Line(lines_[i], canvas.Em(x), middle, canvas.Em(sample_),
+                    HasPoints(lines_[i], looks_));
+      }
+      for (std::size_t line = 0; line < texts_[i].size(); ++line) {
+        canvas.Text(texts_[i][line], canvas.Em(x + sample_ + kBetween),
+                    middle + canvas.Em(kFurtherLine * static_cast<double>(line)),
+                    Canvas::Align::kLeft);
+      }
       x += widths_[column] + kGap;
     }
   }
 
  private:
-  static constexpr double kGap = 1.6;  // between columns
+  static constexpr double kGap = 1.6;           // between columns
+  static constexpr double kFurtherLine = 1.25;  // of a label
+  static constexpr double kPointSample = 1.2;
 
   std::size_t Rows() const {
     return widths_.empty() ? 0 : (lines_.size() + widths_.size() - 1) / widths_.size();
+  }
+  double RowEms(std::size_t row) const {
+    std::size_t most = 1;
+    const std::size_t first = row * widths_.size();
+    for (std::size_t i = first; i < std::min(first + widths_.size(), texts_.size()); ++i) {
+      most = std::max(most, texts_[i].size());
+    }
+    return kLegendRow + kFurtherLine * static_cast<double>(most - 1);
   }
   double Width() const {
     return std::accumulate(widths_.begin(), widths_.end(), -kGap,
@@ -352,34 +436,44 @@ class Legend {
 
   const std::vector<FigureLine>& lines_;
   LineFigure::Looks looks_;
-  double room_;
-  std::vector<double> widths_;  // of the columns
+  double sample_, room_;
+  std::vector<std::vector<std::string>> texts_;  // the lines of each label
+  std::vector<double> widths_;                   // of the columns
 };
 
-// True if neighbouring labels would touch on an axis of that many em.
-bool AreCrowded(const std::vector<Tick>& ticks, const Interval& range, bool logarithmic,
-                double ems) {
-  const auto place = [&](double at) {
-    const double share = logarithmic ? std::log(at / range.low) / std::log(range.high / range.low)
-                                     : (at - range.low) / (range.high - range.low);
-    return share * ems;
-  };
-  for (std::size_t i = 1; i < ticks.size(); ++i) {
-    const double apart = place(ticks[i].at) - place(ticks[i - 1].at);
-    if (apart < (TextEms(ticks[i].label) + TextEms(ticks[i - 1].label)) / 2 + 0.5) return true;
+// One below the other.
+class Legends {
+ public:
+  Legends(const Canvas& canvas, const LineFigure& figure) {
+    if (figure.legends.empty()) legends_.emplace_back(canvas, figure.lines, figure.looks);
+    for (const std::vector<FigureLine>& lines : figure.legends) {
+      legends_.emplace_back(canvas, lines, figure.looks);
+    }
   }
-  return false;
-}
+
+  double Ems() const {
+    return std::accumulate(legends_.begin(), legends_.end(), 0.0,
+                           [](double sum, const Legend& legend) { return sum + legend.Ems(); });
+  }
+  void Place(Canvas& canvas, double top) const {
+    for (const Legend& legend : legends_) {
+      legend.Place(canvas, top);
+      top += canvas.Em(legend.Ems());
+    }
+  }
+
+ private:
+  std::vector<Legend> legends_;
+};
 
 }  // namespace
 
 ReportFigure Draw(const LineFigure& figure, const FigureStyle& style) {
   constexpr double kProportion = 0.66;
   Canvas canvas(style, style.narrow);
-  const Legend legend(canvas, figure.lines, figure.looks);
-  const Interval y = YRange(figure.lines, figure.looks);
-  const Interval x = figure.x_ticks.empty() ? XRange(figure.lines)
-                                            : XRangeAround(figure.x_ticks, figure.logarithmic_x);
+  const Legends legend(canvas, figure);
+  const Interval y = figure.y_range.value_or(YRange(figure.lines, figure.looks));
+  const Interval x = XRange(figure);
   const double above = canvas.Em(style.has_titles ? kTitle : kTop);
   const double most_left = canvas.Em(kAxisLabel + kTicks + 4);
   const double across = canvas.Ems(canvas.width() - most_left) - kEnd;
@@ -405,10 +499,10 @@ ReportFigure Draw(const LineFigure& figure, const FigureStyle& style) {
   if (figure.logarithmic_x || !figure.x_ticks.empty()) canvas.Add("unset mxtics\n");
   canvas.Add(RangeCommand('x', x));
   canvas.Add(RangeCommand('y', y));
-  canvas.Add(TicksCommand(
-      'x', figure.x_ticks.empty() ? TicksAcross(x, canvas.Ems(axes.width())) : figure.x_ticks));
+  canvas.Add(TicksCommand('x', figure.x_ticks.empty()
+                                   ? TicksAcross(x, canvas.Ems(axes.width()), figure.logarithmic_x)
+                                   : figure.x_ticks));
   canvas.Add(TicksCommand('y', y_ticks));
-  canvas.Add(figure.extra);
   canvas.Plot(Plots(figure.lines, "line", figure.looks, style.line));
   return canvas.Done(figure.name, figure.caption);
 }
@@ -418,7 +512,9 @@ ReportFigure Draw(const IntervalFigure& figure, const FigureStyle& style) {
   Canvas canvas(style, style.narrow);
   const double height = style.pixel_millimetres > 0 ? 2.6 : 40.0 / 12;  // of a row, in em
   const std::size_t count = figure.rows.size();
-  std::string data, labels, references;
+  std::string data;
+  std::vector<std::vector<std::string>> labels(count);
+  std::vector<double> places(count);
   Extent extent;
   // From the last row upwards, in rows; a label of several lines needs more room.
   double place = 1, above_place = 0.9;
@@ -431,20 +527,9 @@ ReportFigure Draw(const IntervalFigure& figure, const FigureStyle& style) {
            data;
     for (const double value : {row.value, interval.low, interval.high}) extent.Add(value);
     // Above its interval: a left margin has no room for long names.
-    const std::vector<std::string> lines =
-        WrappedText(row.label, canvas.Ems(canvas.width()) - 2 * kSide - 0.5);
-    for (std::size_t line = 0; line < lines.size(); ++line) {
-      const auto below = static_cast<double>(lines.size() - 1 - line);
-      labels += fmt::format("set label {} at graph 0.01, first {:.4f} left front\n",
-                            GnuplotQuoted(lines[line]), place + (1.4 + kLine * below) / height);
-    }
-    above_place = 0.9 + kLine * static_cast<double>(lines.size() - 1) / height;
-    if (!figure.reference) continue;
-    // A piece for each interval, so that it crosses no label.
-    references += fmt::format(
-        "set arrow from {0}, {1:.4f} to {0}, {2:.4f} nohead back linecolor rgb '#808080' "
-        "dashtype 2\n",
-        *figure.reference, place - 0.6 / height, place + 0.6 / height);
+    labels[i] = WrappedText(row.label, canvas.Ems(canvas.width()) - 2 * kSide - 0.5);
+    above_place = 0.9 + kLine * static_cast<double>(labels[i].size() - 1) / height;
+    places[i] = place;
   }
   const double top = place + above_place;
   const Interval x = figure.reference ? Interval{0, 1} : Widened(extent.Range(), 0.03, 0.03);
@@ -455,6 +540,22 @@ ReportFigure Draw(const IntervalFigure& figure, const FigureStyle& style) {
                  .top = above,
                  .right = canvas.width() - canvas.Em(kSide),
                  .bottom = canvas.height() - below};
+  // Rows of a picture with a least height are higher than wanted; letters are not.
+  const double row_ems = canvas.Ems(axes.height()) / (top - 0.5);
+  for (std::size_t i = count; i-- > 0;) {
+    for (std::size_t line = 0; line < labels[i].size(); ++line) {
+      const auto lines_below = static_cast<double>(labels[i].size() - 1 - line);
+      canvas.Add(fmt::format("set label {} at graph 0.01, first {:.4f} left front\n",
+                             GnuplotQuoted(labels[i][line]),
+                             places[i] + (1.4 + kLine * lines_below) / row_ems));
+    }
+    if (!figure.reference) continue;
+    // A piece for each interval, so that it crosses no label.
+    canvas.Add(fmt::format(
+        "set arrow from {0}, {1:.4f} to {0}, {2:.4f} nohead back linecolor rgb '#808080' "
+        "dashtype 2\n",
+        *figure.reference, places[i] - 0.6 / row_ems, places[i] + 0.6 / row_ems));
+  }
   canvas.Add(fmt::format("$rows << EOD\n{}EOD\n", data));
   canvas.Title(figure.title);
   canvas.Axes(axes);
@@ -462,8 +563,7 @@ ReportFigure Draw(const IntervalFigure& figure, const FigureStyle& style) {
   canvas.Add(RangeCommand('x', x));
   canvas.Add(TicksCommand('x', TicksAcross(x, canvas.Ems(axes.width()))));
   // No grid, which would cross the labels.
-  canvas.Add(fmt::format("set yrange [0.5:{:.6g}]\nset border 1\nunset ytics\nunset grid\n{}{}",
-                         top, labels, references));
+  canvas.Add(fmt::format("set yrange [0.5:{:.6g}]\nset border 1\nunset ytics\nunset grid\n", top));
   canvas.Plot(
       {fmt::format("$rows using 2:1:3:4:5 with xerrorbars linecolor rgb variable linewidth "
                    "2 pointtype 7 pointsize {}",

@@ -29,16 +29,22 @@ struct FigureLine {
   std::size_t style = 0;  // colour and dashes
   std::vector<FigurePoint> points;
   std::string colour = {};  // "#rrggbb" instead of the style's
+  // For LineFigure::Looks::kPoints.
+  std::size_t symbol = 0;  // a circle, a square, ...
+  double size = 1;         // times the usual one
 };
 
 struct LineFigure {
   std::string name, caption, title, x_label, y_label;
   std::vector<FigureLine> lines;
-  enum class Looks { kBands, kBars } looks = Looks::kBands;
+  // Points have no lines, and open symbols, so that none hides another.
+  enum class Looks { kBands, kBars, kPoints } looks = Looks::kBands;
   bool logarithmic_x = false;
   // If given, the only ticks, and the axis ends a little beyond the first and the last.
   std::vector<Tick> x_ticks = {};
-  std::string extra = {};  // gnuplot commands to run before the plot
+  std::optional<Interval> x_range = {}, y_range = {};  // instead of what the points need
+  // One below the other instead of one of the lines; points are ignored.
+  std::vector<std::vector<FigureLine>> legends = {};
 };
 ReportFigure Draw(const LineFigure& figure, const FigureStyle& style = {});
 

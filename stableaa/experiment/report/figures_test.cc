@@ -86,6 +86,89 @@ TEST(ReportFigures, TheAxisOfBarsHasTicksAtItsValuesAndNoEmptyHalf) {
   EXPECT_TRUE(Holds(Draw(figure).picture.script, "set xtics rotate by 90 right\n"));
 }
 
+// ---- Points ----
+
+LineFigure Points() {
+  return {.name = "n",
+          .caption = "c",
+          .title = "t",
+          .x_label = "x",
+          .y_label = "y",
+          .lines = {{.label = "", .points = {{60, 1}, {90, 3}}},
+                    {.label = "", .style = 1, .points = {{75, 2}}, .symbol = 1, .size = 0.5}},
+          .looks = LineFigure::Looks::kPoints,
+          .logarithmic_x = true};
+}
+
+// After "set xrange [", say.
+Interval RangeIn(const std::string& script, const std::string& command) {
+  const std::size_t at = script.find(command) + command.size();
+  return {std::stod(script.substr(at)), std::stod(script.substr(script.find(':', at) + 1))};
+}
+
+TEST(ReportFigures, PointsAreOpenAndFillTheAxes) {
+  const std::string script = Draw(Points()).picture.script;
+  EXPECT_TRUE(Holds(script,
+                    "$line0 using 1:2 with points linecolor rgb '#0072B2' linewidth 1.4 "
+                    "pointtype 6 pointsize 1.3"))
+      << script;
+  EXPECT_TRUE(Holds(script, "pointtype 4 pointsize 0.65"));
+  EXPECT_FALSE(Holds(script, "with lines"));
+  const Interval x = RangeIn(script, "set xrange ["), y = RangeIn(script, "set yrange [");
+  EXPECT_GT(x.low, 57);
+  EXPECT_LT(x.low, 60);
+  EXPECT_GT(x.high, 90);
+  EXPECT_LT(x.high, 94);
+  EXPECT_GT(y.low, 0.8);
+  EXPECT_TRUE(Holds(script, "set xtics ('60' 60, ")) << script;
+  const std::string talk = Draw(Points(), FigureStyleOf("talk")).picture.script;
+  EXPECT_TRUE(Holds(talk, "pointtype 6 pointsize 2.6")) << "as thick as the lines";
+  EXPECT_EQ(Draw(Points(), FigureStyleOf("talk")).picture.height, 720);
+}
+
+TEST(ReportFigures, LegendsMayStandBelowEachOther) {
+  LineFigure figure = Points();
+  const int height = Draw(figure).picture.height;
+  figure.legends = {{{.label = "one", .points = {}}, {.label = "two", .points = {}, .symbol = 1}},
+                    {{.label = "100 steps", .points = {}}}};
+  const ReportFigure drawn = Draw(figure);
+  for (const char* const label : {"'one'", "'two'", "'100 steps'"}) {
+    EXPECT_EQ(CountOf(drawn.picture.script, std::string("set label ") + label), 1U);
+  }
+  EXPECT_GT(drawn.picture.height, height);
+}
+
+TEST(ReportFigures, LabelsThatTouchOrLeaveThePictureAreTurned) {
+  LineFigure figure = Points();
+  figure.logarithmic_x = false;
+  figure.x_range = Interval{-0.5, 1.5};
+  figure.x_ticks = {{0, "a"}, {1, "b"}};
+  const std::string turned = "set xtics rotate by 90 right\n";
+  EXPECT_FALSE(Holds(Draw(figure).picture.script, turned));
+  EXPECT_TRUE(Holds(Draw(figure).picture.script, "set xrange [-0.5:1.5]\n"));
+  figure.x_range = Interval{-0.5, 1.1};
+  figure.x_ticks[1].label = std::string(14, 'x');
+  EXPECT_TRUE(Holds(Draw(figure).picture.script, turned));
+}
+
+TEST(ReportFigures, AGivenRangeHasItsTicks) {
+  LineFigure figure = TwoLines();
+  figure.y_range = Interval{0, 10};
+  const std::string script = Draw(figure).picture.script;
+  EXPECT_TRUE(Holds(script, "set yrange [0:10]\n"));
+  EXPECT_TRUE(Holds(script, "'10' 10)")) << script;
+}
+
+TEST(ReportFigures, LongLabelsOfALegendAreWrapped) {
+  LineFigure figure = TwoLines();
+  const std::string common = "dueling double DQN of three targets, η = 0.1, ω = 2.5, ";
+  figure.lines[0].label = common + "with regularisation";
+  figure.lines[1].label = common + "without regularisation";
+  const std::string script = Draw(figure, FigureStyleOf("paper")).picture.script;
+  EXPECT_FALSE(Holds(script, "…")) << script;
+  EXPECT_EQ(CountOf(script, "regularisation' at"), 2U);
+}
+
 TEST(ReportFigures, GivenColoursReplaceThoseOfThePalette) {
   LineFigure figure = TwoLines();
   figure.lines[1].colour = "#123abc";
@@ -251,6 +334,32 @@ TEST(ReportFigures, IntervalsStandBelowEachOther) {
   more.rows[0].label = std::string(40, 'x') + " > " + std::string(40, 'y');
   EXPECT_TRUE(Holds(Draw(more).picture.script, "set label '" + std::string(40, 'y') + "' at"))
       << "a line of its own";
+}
+
+// On a slide, two rows are far apart; a label is no farther from its interval for that.
+TEST(ReportFigures, LabelsStandByTheirIntervalsOnASlide) {
+  const IntervalFigure figure{.name = "n",
+                              .caption = "c",
+                              .title = "t",
+                              .x_label = "x",
+                              .rows = {{.label = "first", .value = 2, .interval = Interval{1, 4}},
+                                       {.label = "second", .value = 3}}};
+  const auto label_above = [&figure](const FigureStyle& style) {
+    const GnuplotPicture picture = Draw(figure, style).picture;
+    const std::string& script = picture.script;
+    const auto number_after = [&script](const std::string& text, std::size_t from = 0) {
+      return std::stod(script.substr(script.find(text, from) + text.size()));
+    };
+    const double share =
+        number_after("set tmargin at screen ") - number_after("bmargin at screen ");
+    const Interval rows = RangeIn(script, "set yrange [");
+    const double row = share * picture.height / (rows.high - rows.low);  // in pixels
+    const double above = number_after("first ", script.find("set label 'second'")) - 1;
+    return above * row / style.font;
+  };
+  for (const char* const style : {"page", "paper", "talk"}) {
+    EXPECT_NEAR(label_above(FigureStyleOf(style)), 1.4, 0.01) << style;
+  }
 }
 
 TEST(ReportFigures, OnlyTheLastPanelNamesTheAxis) {

@@ -100,6 +100,20 @@ std::string CellHtml(std::string_view cell) {
   return html;
 }
 
+// A head that may break within names: "agent.", "target_", "interval_", "updates".
+std::string HeadHtml(std::string_view head, bool is_of_numbers) {
+  constexpr std::string_view kMarks = "._/";
+  const std::string text = is_of_numbers ? CellHtml(head) : HtmlText(head);
+  std::string html;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    html += text[i];
+    const char next = i + 1 < text.size() ? text[i + 1] : ' ';
+    const bool is_within = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
+    if (is_within && kMarks.find(text[i]) != std::string_view::npos) html += "<wbr>";
+  }
+  return html;
+}
+
 std::string TableHtml(const ReportTable& table) {
   std::vector<std::string_view> looks;
   // Outside the scrolling part, or a phone would show only the beginning of the caption.
@@ -111,7 +125,7 @@ std::string TableHtml(const ReportTable& table) {
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     looks.push_back(c > 0 && HasNumbers(table, c) ? " class=\"number\"" : "");
     html += fmt::format("<th scope=\"col\"{}>{}</th>", looks[c],
-                        looks[c].empty() ? HtmlText(table.columns[c]) : CellHtml(table.columns[c]));
+                        HeadHtml(table.columns[c], !looks[c].empty()));
   }
   html += "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {

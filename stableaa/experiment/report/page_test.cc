@@ -56,6 +56,14 @@ TEST(Page, HasTitleNavigationAndSummary) {
   EXPECT_FALSE(Holds(ReportPage(bare, kSvg), "<div class=\"summary\">"));
 }
 
+TEST(Page, HeadsMayBreakWithinTheNamesOfKeys) {
+  ReportContent content = Content();
+  content.sections[0].tables[0].columns = {"env", "agent.target_interval", "minatar/asterix 1.5"};
+  const std::string page = ReportPage(content, kSvg);
+  EXPECT_TRUE(Holds(page, ">agent.<wbr>target_<wbr>interval</th>")) << page;
+  EXPECT_TRUE(Holds(page, ">minatar/<wbr>asterix 1.5</th>"));
+}
+
 TEST(Page, HasSectionsWithTheirFigures) {
   const std::string page = ReportPage(Content(), kSvg);
   EXPECT_TRUE(Holds(page, "<section id=\"one\"><h2>Section &quot;1&quot;</h2>\n<p>a &lt; b</p>\n"));

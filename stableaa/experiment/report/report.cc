@@ -353,8 +353,11 @@ ReportSummary WriteReport(const ReportOptions& options, const ReportProgress& pr
                         .records = std::move(found.records),
                         .comparison = {},
                         .failed = std::move(found.failed)};
-  const std::vector<SearchResults> searches = TakeSearches(options.directories, summary.records);
-  summary.comparison = Compare(summary.records, options.comparison);
+  std::vector<SearchResults> searches = TakeSearches(options.directories, summary.records);
+  ComparisonOptions comparison = options.comparison;
+  comparison.searched = VariantsOf(searches);
+  summary.comparison = Compare(summary.records, comparison);
+  ApplyNames(summary.comparison, searches);
   ReportContent content =
       MakeReportContent(summary.records, summary.comparison, summary.failed, options.style);
   content.title = options.title.empty() ? TitleOfSweep(options.directories) : options.title;

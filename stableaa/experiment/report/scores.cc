@@ -301,7 +301,7 @@ void AddProfiles(Report& report) {
                     .x_label = "threshold (normalised score)",
                     .y_label = "share of runs above it",
                     .lines = {},
-                    .extra = "set yrange [0:1]\n"};
+                    .y_range = Interval{0, 1}};
   std::string csv = "variant,threshold,share,low,high\n";
   for (std::size_t v = 0; v < report.labels.size(); ++v) {
     const TaskScores scores = SharedScores(report.comparison, v, kFinal.field);

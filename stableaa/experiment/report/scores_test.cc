@@ -144,6 +144,9 @@ TEST(ReportProfiles, AreTheSharesOfRunsAboveAThreshold) {
     EXPECT_EQ(CountOf(csv, std::string("\n") + line + "\n"), 1U) << line;
   }
   EXPECT_EQ(report.FigureNames(), std::vector<std::string>{"profile"});
+  const std::string& script = report.Figure("profile").picture.script;
+  EXPECT_NE(script.find("set yrange [0:1]\n"), std::string::npos) << script;
+  EXPECT_NE(script.find("'1' 1)"), std::string::npos) << "ticks of the whole range: " << script;
 }
 
 TEST(ReportProfiles, NeedSeveralEnvironments) {

@@ -8,11 +8,13 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "stableaa/experiment/report/content.h"
 #include "stableaa/experiment/report/figure_style.h"
+#include "stableaa/experiment/results/comparison.h"
 #include "stableaa/experiment/results/run_record.h"
 
 namespace stableaa {
@@ -37,7 +39,8 @@ struct SearchResults {
   std::vector<Key> keys;
   std::vector<std::int64_t> rung_steps;
   std::vector<std::string> variants, envs;
-  std::vector<Draw> draws;  // by variant; within one, the best first
+  std::vector<std::string> colours;  // of the variants, "#rrggbb"; empty: as a figure likes
+  std::vector<Draw> draws;           // by variant; within one, the best first
 };
 
 // Nothing if there is no such file. Warns, and returns nothing, if no search wrote it.
@@ -48,6 +51,13 @@ std::optional<SearchResults> ReadSearchResults(const std::filesystem::path& fold
 // ended earlier, and there would be too many.
 std::vector<SearchResults> TakeSearches(const std::vector<std::filesystem::path>& directories,
                                         std::vector<RunRecord>& records);
+
+// The names of all their variants.
+std::set<std::string> VariantsOf(const std::vector<SearchResults>& searches);
+
+// Gives variants the names, colours and order that the user has given to them, and environments their
+// order. BadInput if two variants of a search would have one name.
+void ApplyNames(const Comparison& comparison, std::vector<SearchResults>& searches);
 
 // Adds a section before all others, and tables; nothing if there are no searches.
 void AddSearches(const std::vector<SearchResults>& searches, ReportContent& content,

@@ -9,9 +9,7 @@
 #include "stableaa/experiment/report/parts.h"
 
 namespace stableaa {
-namespace {
 
-// Gives figures with equal stems distinct files.
 void MakeNamesUnique(ReportContent& content) {
   std::set<std::string> names;
   for (ReportSection& section : content.sections) {
@@ -23,8 +21,6 @@ void MakeNamesUnique(ReportContent& content) {
     }
   }
 }
-
-}  // namespace
 
 ReportContent MakeReportContent(std::span<const RunRecord> records, const Comparison& comparison,
                                 const std::vector<FailedRun>& failed, const FigureStyle& style) {

@@ -23,6 +23,9 @@ ReportContent MakeReportContent(std::span<const RunRecord> records, const Compar
                                 const std::vector<FailedRun>& failed,
                                 const FigureStyle& style = {});
 
+// Gives figures with equal names distinct ones: NAME, NAME-2, ...
+void MakeNamesUnique(ReportContent& content);
+
 // For people: 0.123, 1.23, 12.3, 123, 12,345; "–" for NaN, "∞" for infinity.
 std::string ShownNumber(double number);
 

@@ -44,6 +44,18 @@ double CharacterEms(std::string_view character) {
   return character.size() == 2 ? 0.84 : 1.1;  // Greek and ± ...; all others may be wide
 }
 
+// Where the longest beginning of the text ends that fits and ends with a mark; 0 if none does.
+std::size_t EndOfPart(std::string_view text, double ems) {
+  std::size_t end = 0;
+  for (std::size_t at = text.find_first_of("-_/."); at < text.size();
+       at = text.find_first_of("-_/.", at + 1)) {
+    if (TextEms(text.substr(0, at + 1)) > ems) break;
+    const bool is_in_number = at + 1 < text.size() && text[at + 1] >= '0' && text[at + 1] <= '9';
+    if (at > 0 && text[at - 1] != ' ' && !is_in_number) end = at + 1;
+  }
+  return end;
+}
+
 }  // namespace
 
 std::vector<Tick> TicksWithin(const Interval& range, std::size_t most) {
@@ -73,6 +85,38 @@ std::vector<Tick> TicksWithin(const Interval& range, std::size_t most) {
   }
 }
 
+std::vector<Tick> LogTicksWithin(const Interval& range, std::size_t most) {
+  constexpr std::size_t kFewest = 3;
+  if (!(range.low > 0) || !(range.low < range.high) || !std::isfinite(range.high)) return {};
+  const auto first = static_cast<int>(std::floor(std::log10(range.low)));
+  const auto last = static_cast<int>(std::ceil(std::log10(range.high)));
+  constexpr double kSlack = 1e-9;
+  const auto with = [&](const std::vector<double>& factors, int apart) {
+    std::vector<Tick> ticks;
+    for (int power = first; power <= last; ++power) {
+      if (power % apart != 0) continue;
+      for (const double factor : factors) {
+        const double at = factor * std::pow(10, power);
+        if (at < range.low * (1 - kSlack) || at > range.high * (1 + kSlack)) continue;
+        ticks.push_back({at, TickLabel(at, range.high)});
+      }
+    }
+    return ticks;
+  };
+  for (const std::vector<double>& factors :
+       {std::vector<double>{1, 2, 5}, std::vector<double>{1, 3}}) {
+    std::vector<Tick> ticks = with(factors, 1);
+    if (ticks.size() > most) continue;
+    if (ticks.size() >= kFewest) return ticks;
+    return TicksWithin(range, most);  // less than a decade
+  }
+  for (int apart = 1;; ++apart) {
+    std::vector<Tick> ticks = with({1}, apart);
+    if (ticks.size() > std::max<std::size_t>(most, 2)) continue;
+    return ticks.size() >= 2 ? ticks : TicksWithin(range, most);
+  }
+}
+
 double TextEms(std::string_view text) {
   double ems = 0;
   while (!text.empty()) {
@@ -94,7 +138,13 @@ std::vector<std::string> WrappedText(std::string_view text, double ems) {
           text[at + 1 < text.size() ? at + 1 : at] == '=' || (at > 0 && text[at - 1] == '=');
       if (at > 0 && !is_in_equation) end = at;
     }
-    if (end == std::string_view::npos) break;
+    if (end == std::string_view::npos) {
+      end = EndOfPart(text, ems);
+      if (end == 0) break;
+      lines.emplace_back(text.substr(0, end));
+      text.remove_prefix(end);
+      continue;
+    }
     lines.emplace_back(text.substr(0, end));
     text.remove_prefix(end + 1);
   }

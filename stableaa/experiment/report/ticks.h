@@ -20,12 +20,16 @@ struct Tick {
 // labelled 0.5, 1000, 250k, 1M. None if the range is empty or not finite.
 std::vector<Tick> TicksWithin(const Interval& range, std::size_t most);
 
+// The same for a logarithmic axis: powers of ten, all or every second or third ..., with their
+// multiples by 2 and 5, or by 3, if there is room; as above where that gives too few.
+std::vector<Tick> LogTicksWithin(const Interval& range, std::size_t most);
+
 // The width in letters' heights (em) in DejaVu Sans, rather too wide than too narrow.
 double TextEms(std::string_view text);
 // The text, or its beginning and "…" if it is wider than that.
 std::string FittedText(std::string_view text, double ems);
-// The text in lines that are no wider than that, broken at spaces, but not in "η = 0.1"; "…" as
-// above after a word for which a line has no room.
+// The text in lines that are no wider than that, broken at spaces, but not in "η = 0.1". A word for
+// which a line has no room is broken after a "-", "_", "/" or "."; "…" as above if it has none.
 std::vector<std::string> WrappedText(std::string_view text, double ems);
 
 }  // namespace stableaa

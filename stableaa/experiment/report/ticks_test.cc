@@ -40,6 +40,36 @@ TEST(ReportTicks, AreAFewNumbersWithinTheRange) {
   }
 }
 
+std::vector<std::string> Labels(const std::vector<Tick>& ticks) {
+  std::vector<std::string> labels;
+  for (const Tick& tick : ticks) labels.push_back(tick.label);
+  return labels;
+}
+
+TEST(ReportTicks, OfLogarithmsAreAsManyAsHaveRoom) {
+  EXPECT_EQ(Labels(LogTicksWithin({0.8, 120}, 9)), (Words{"1", "2", "5", "10", "20", "50", "100"}));
+  EXPECT_EQ(Labels(LogTicksWithin({0.8, 120}, 5)), (Words{"1", "3", "10", "30", "100"}));
+  EXPECT_EQ(Labels(LogTicksWithin({0.8, 120}, 4)), (Words{"1", "10", "100"}));
+  EXPECT_EQ(Labels(LogTicksWithin({1e-6, 1}, 3)), (Words{"1e-06", "0.001", "1"}));
+  EXPECT_EQ(Labels(LogTicksWithin({60, 90}, 4)), (Words{"60", "70", "80", "90"}));
+  for (const double low : {1e-300, 3e-5, 0.9, 7e20}) {
+    for (const double factor : {1.1, 3.0, 40.0, 1e7, 1e250}) {
+      for (const std::size_t most : {2U, 3U, 9U}) {
+        const std::vector<Tick> ticks = LogTicksWithin({low, low * factor}, most);
+        EXPECT_LE(ticks.size(), most) << low << " " << factor;
+        EXPECT_GE(ticks.size(), 1U) << low << " " << factor << " " << most;
+        for (const Tick& tick : ticks) {
+          EXPECT_GE(tick.at, low * (1 - 1e-6));
+          EXPECT_LE(tick.at, low * factor * (1 + 1e-6));
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(LogTicksWithin({0, 1}, 5).empty());
+  EXPECT_TRUE(LogTicksWithin({1, 1}, 5).empty());
+  EXPECT_TRUE(LogTicksWithin({1, std::numeric_limits<double>::infinity()}, 5).empty());
+}
+
 TEST(ReportTicks, OfNoRangeAreNone) {
   const double infinite = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(TicksWithin({1, 1}, 5).empty());
@@ -61,6 +91,8 @@ TEST(ReportText, IsFittedAndWrapped) {
   EXPECT_EQ(WrappedText("a b c", 20), Words{"a b c"});
   EXPECT_EQ(WrappedText("dueling-dqn > stable-aa", 9), (Words{"dueling-dqn >", "stable-aa"}));
   EXPECT_EQ(WrappedText("raa > stable, η = 0.1", 9), (Words{"raa > stable,", "η = 0.1"}));
+  EXPECT_EQ(WrappedText("dueling-dqn-with-three-targets, m = 3", 9),
+            (Words{"dueling-dqn-with-", "three-targets,", "m = 3"}));
   EXPECT_EQ(WrappedText("", 3), Words{""});
   for (const std::string& line :
        WrappedText(std::string(99, 'x') + " " + std::string(99, 'y'), 9)) {

@@ -437,7 +437,7 @@ std::map<std::string, std::string> SuiteNames(std::span<const RunRecord> records
 // With the labels used across all environments and those used in each one.
 VariantNames NamesOf(std::span<const RunRecord> records, const VaryingKeys& keys,
                      const ComparisonOptions& options) {
-  std::set<std::string> labels, presets;
+  std::set<std::string> labels = options.searched, presets;
   for (const RunRecord& record : records) {
     labels.insert(keys.VariantOf(record).Label());
     labels.insert(keys.VariantHere(record).Label());
@@ -452,8 +452,13 @@ VariantNames NamesOf(std::span<const RunRecord> records, const VaryingKeys& keys
 using VariantsByName = std::map<std::string, std::vector<Variant>>;
 
 VariantsByName NamedVariants(std::span<const RunRecord> records, const VaryingKeys& keys,
-                             const VariantNames& names) {
+                             const VariantNames& names, const std::set<std::string>& searched) {
   VariantsByName named;
+  // Figures of searches have these; none is compared.
+  for (const std::string& name : searched) {
+    named.try_emplace(name);
+    named.try_emplace(names.OfSuite(name));
+  }
   for (const RunRecord& record : records) {
     const Variant variant = keys.VariantOf(record), here = keys.VariantHere(record);
     const Variant preset{.preset = variant.preset};
@@ -484,9 +489,8 @@ bool IsColour(std::string_view text) {
          text.find_first_not_of("0123456789abcdefABCDEF", 1) == std::string_view::npos;
 }
 
-// By variant; empty where none is given.
-std::vector<std::string> ColoursOf(const std::vector<Variant>& variants,
-                                   const VariantsByName& named, const ComparisonOptions& options) {
+std::map<std::string, std::string> GivenColours(const VariantsByName& named,
+                                                const ComparisonOptions& options) {
   std::map<std::string, std::string> given;
   for (const std::string& rule : options.colours) {
     const std::size_t at = std::min(rule.rfind('='), rule.size());
@@ -501,6 +505,13 @@ std::vector<std::string> ColoursOf(const std::vector<Variant>& variants,
       throw BadInput(fmt::format("two colours for '{}'", Shorten(name)));
     }
   }
+  return given;
+}
+
+// By variant; empty where none is given.
+std::vector<std::string> ColoursOf(const std::vector<Variant>& variants,
+                                   const VariantsByName& named,
+                                   const std::map<std::string, std::string>& given) {
   std::vector<std::string> colours(variants.size());
   std::vector<std::size_t> told_of(variants.size(), std::numeric_limits<std::size_t>::max());
   for (const auto& [name, colour] : given) {
@@ -617,10 +628,17 @@ std::string VariantNames::Of(const Variant& variant) const {
   const auto given = given_.find(variant.Label());
   if (given != given_.end()) return given->second;
   if (const auto of_suite = of_suites_.find(variant.Label()); of_suite != of_suites_.end()) {
-    const auto renamed = given_.find(of_suite->second);
-    return renamed == given_.end() ? of_suite->second : renamed->second;
+    return OfSuite(of_suite->second);
   }
   return OfPreset(variant.preset) + LabelOf("", variant.values);
+}
+
+std::string VariantNames::OfSuite(const std::string& name) const {
+  const auto given = given_.find(name);
+  if (given != given_.end()) return given->second;
+  const std::size_t draw = std::min(name.rfind(", draw "), name.size());
+  const auto of_search = given_.find(name.substr(0, draw));
+  return of_search == given_.end() ? name : of_search->second + name.substr(draw);
 }
 
 std::string VariantNames::OfPreset(const std::string& preset) const {
@@ -667,12 +685,13 @@ Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& 
     }
   }
   std::ranges::sort(comparison.variants, ComesBefore);
-  const VariantsByName named = NamedVariants(records, keys, comparison.names);
+  const VariantsByName named = NamedVariants(records, keys, comparison.names, options.searched);
   std::set<std::string> known = NamesIn(named);
   for (const RunRecord& record : records) known.insert(record.options.train.env);
   std::vector<Variant> first_variants;
   std::vector<std::string> envs, first_envs;
-  for (const std::string& name : OrderedNames(options, known)) {
+  comparison.given_order = OrderedNames(options, known);
+  for (const std::string& name : comparison.given_order) {
     const auto variants = named.find(name);
     if (variants == named.end()) {
       first_envs.push_back(name);
@@ -705,7 +724,8 @@ Comparison Compare(std::span<const RunRecord> records, const ComparisonOptions& 
     AddEnvironment(env, by_env.at(env), options, comparison);
   }
   DropUnusedVariants(comparison);
-  comparison.colours = ColoursOf(comparison.variants, named, options);
+  comparison.given_colours = GivenColours(named, options);
+  comparison.colours = ColoursOf(comparison.variants, named, comparison.given_colours);
   for (const Variant& variant : comparison.variants) {
     comparison.labels.push_back(comparison.names.Of(variant));
   }

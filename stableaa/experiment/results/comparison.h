@@ -54,6 +54,9 @@ class VariantNames {
   // to its preset.
   std::string Of(const Variant& variant) const;
   std::string OfPreset(const std::string& preset) const;
+  // For the name that a suite gives. A name given to the variant of a search, "dqn", is also part of
+  // those of its draws, "dqn, draw 3".
+  std::string OfSuite(const std::string& name) const;
   bool HasLabel(const std::string& label) const {
     return given_.contains(label) || of_suites_.contains(label);
   }
@@ -124,6 +127,9 @@ struct Comparison {
   std::vector<std::string> labels;   // their names
   std::vector<std::string> colours;  // "#rrggbb" as given; empty: as a figure likes
   VariantNames names;
+  // As the options give them, by any name; the order has all names one after the other.
+  std::map<std::string, std::string> given_colours;
+  std::vector<std::string> given_order;
   std::vector<EnvironmentResults> environments;
   std::vector<LeftOutRun> left_out;
   // Environments in which all variants have runs; statements about all environments use these.
@@ -143,6 +149,9 @@ struct ComparisonOptions {
   // Lists "A,B,C" of variants, as above, and of environments: these come first, in this order. All
   // others follow in the usual order: environments and presets by name, values of keys ascending.
   std::vector<std::string> order = {};
+  // The names of the variants of searches (report/search_results.h): labels, colours and order may
+  // be about these too.
+  std::set<std::string> searched = {};
 };
 
 // Borrows the records. BadInput for a threshold of an environment without runs, for a label of an

@@ -563,6 +563,24 @@ TEST(SuiteNamesOfVariants, AreShownAndCanBeRenamed) {
             (Texts{"Faint", "Firm", "raa, η = 2.0"}));
 }
 
+TEST(SuiteNamesOfVariants, OfDrawsFollowThoseOfTheirSearch) {
+  const auto records = Labelled({{"0.1", "weak, draw 2"}, {"1", "strong, draw 7"}});
+  using Texts = std::vector<std::string>;
+  ComparisonOptions options{.labels = {"weak=Faint"},
+                            .colours = {"Faint=#123456", "strong=#abcdef"},
+                            .order = {"strong,weak"},
+                            .searched = {"weak", "strong"}};
+  const Comparison comparison = Compare(records, options);
+  EXPECT_EQ(comparison.labels, (Texts{"Faint, draw 2", "strong, draw 7"}));
+  EXPECT_EQ(comparison.names.OfSuite("weak"), "Faint");
+  EXPECT_EQ(comparison.names.OfSuite("strong"), "strong");
+  EXPECT_EQ(comparison.given_colours.at("strong"), "#abcdef");
+  EXPECT_EQ(comparison.given_order, (Texts{"strong", "weak"}));
+  options.searched.clear();
+  EXPECT_NE(MessageOf([&] { Compare(records, options); }).find("a label for 'weak'"),
+            std::string::npos);
+}
+
 TEST(SuiteNamesOfVariants, AreLeftOutWhereTheyWouldMislead) {
   using Texts = std::vector<std::string>;
   EXPECT_EQ(Compare(Labelled({{"0.1", "a"}, {"1", "a"}})).labels,

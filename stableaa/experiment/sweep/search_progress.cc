@@ -28,6 +28,25 @@ std::string ScoreText(double score) {
   return std::isfinite(score) ? fmt::format("{:.4g}", score) : "failed";
 }
 
+using Json = nlohmann::ordered_json;
+
+// As dump(1) writes it, but numbers as short as they read back: 0.00534988, as in a run's
+// config.toml, where dump writes 0.0053498799999999996.
+std::string JsonText(const Json& json, std::size_t depth = 0) {
+  if (json.is_number_float()) return fmt::format("{}", json.get<double>());
+  if (!json.is_structured() || json.empty()) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  std::string text(1, json.is_object() ? '{' : '[');
+  const std::string indent(depth + 1, ' ');
+  for (auto item = json.begin(); item != json.end(); ++item) {
+    text += (item == json.begin() ? "\n" : ",\n") + indent;
+    if (json.is_object()) text += JsonText(item.key()) + ": ";
+    text += JsonText(*item, depth + 1);
+  }
+  return text + "\n" + std::string(depth, ' ') + (json.is_object() ? '}' : ']');
+}
+
 // Columns as wide as their cells, two spaces apart.
 std::vector<std::string> Aligned(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
@@ -188,7 +207,6 @@ std::string SearchProgress::ValueOf(const DrawResult& draw, const std::string& k
 }
 
 void SearchProgress::WriteFiles(const std::filesystem::path& folder) const {
-  using Json = nlohmann::ordered_json;
   std::vector<std::string> envs;
   for (const VariantSearch& search : variants_) {
     for (const std::string& env : search.envs) {
@@ -238,8 +256,7 @@ void SearchProgress::WriteFiles(const std::filesystem::path& folder) const {
                      {"rung_steps", plan_.rung_steps},
                      {"variants", variants}};
   WriteTextFile(folder / "search.csv", csv);
-  WriteTextFile(folder / "search.json",
-                json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  WriteTextFile(folder / "search.json", JsonText(json) + "\n");
 }
 
 std::vector<std::string> SearchProgress::FirstDraws(std::size_t most) const {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -146,6 +147,32 @@ TEST_F(SearchProgressTest, FilesSayWhatIsKnown) {
   const std::vector<std::string> best = search_.BestDraws();
   ASSERT_EQ(best.size(), 7U);
   EXPECT_EQ(best[0], "stable-aa: the best of 6 draws");
+}
+
+TEST_F(SearchProgressTest, NumbersInFilesAreAsShortAsTheyReadBack) {
+  const FolderOfRuns folder;
+  const Suite suite = ParseSuite(R"(seeds = 1
+stop.steps = 400
+env = "classic/cartpole"
+[search]
+draws = 2
+ranges.optimizer.learning_rate = { values = [0.00534988, 1e-5] }
+ranges.network.hidden = { values = [[16, 8]] }
+)",
+                                 "my.toml");
+  SearchProgress(suite).WriteFiles(folder.path());
+  const std::string text = FileContent(folder / "search.json");
+  EXPECT_NE(text.find("\"optimizer.learning_rate\": 0.00534988,"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_EQ(json["variants"][0]["name"], "stable-aa");
+  std::set<double> rates;
+  for (const auto& draw : json["variants"][0]["draws"]) {
+    rates.insert(draw["values"]["optimizer.learning_rate"].get<double>());
+    EXPECT_EQ(draw["values"]["network.hidden"], (std::vector<int>{16, 8}));
+    EXPECT_TRUE(draw["rank"].is_null());
+    EXPECT_EQ(draw["scores"].size(), 0U);
+  }
+  EXPECT_EQ(rates, (std::set<double>{0.00534988, 1e-5}));
 }
 
 class SeededSearchTest : public SearchProgressTest {

@@ -19,6 +19,8 @@
 #include "stableaa/base/terminal/progress.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
+#include "stableaa/core/stopwatch.h"
+#include "stableaa/env/registry.h"
 #include "stableaa/experiment/sweep/estimate.h"
 #include "stableaa/experiment/sweep/run_progress.h"
 #include "stableaa/rl/run/trust.h"
@@ -54,6 +56,39 @@ bool SuiteNamesItsCode(const fs::path& directory, const RunOptions& suite) {
   const RunOptions run = ReadRunOptions(directory / "config.toml");
   return NormalizedId(run.train.env) == NormalizedId(suite.train.env) &&
          run.env.python == suite.env.python && run.env.wrappers == suite.env.wrappers;
+}
+
+// A wrapper or an argument that does not exist shows only when Python makes the environment, and
+// would make every run fail. So each such environment is made once, as far as the time goes.
+// BadInput if one cannot be made as it is asked for. Anything else, a missing Python say, fails the
+// runs that it concerns.
+void RequireEnvironments(const std::vector<const SuiteRun*>& runs) {
+  constexpr double kMostSeconds = 30;
+  const Stopwatch watch;
+  std::vector<RunOptions> made;
+  for (const SuiteRun* const run : runs) {
+    const std::string& id = run->options.train.env;
+    EnvironmentOptions options = run->options.env;
+    const bool is_plain = options.wrappers.empty() && options.kwargs == EnvironmentOptions().kwargs;
+    if (is_plain || IsNative(id)) continue;
+    const bool is_known = std::ranges::any_of(made, [run](const RunOptions& other) {
+      const EnvironmentOptions &env = run->options.env, &known = other.env;
+      return other.train.env == run->options.train.env && known.wrappers == env.wrappers &&
+             known.kwargs == env.kwargs && known.python == env.python;
+    });
+    if (is_known) continue;
+    made.push_back(run->options);
+    const double left = kMostSeconds - watch.Seconds();
+    if (left <= 0) return;
+    options.num_envs = 1;
+    options.workers = 1;
+    options.timeout_seconds = std::min(options.timeout_seconds, left);
+    try {
+      MakeEnvironment(id, options);
+    } catch (const Error& error) {
+      if (error.kind() == Error::Kind::kBadInput) throw;
+    }
+  }
 }
 
 // For noticing that a file has changed.
@@ -229,6 +264,12 @@ std::optional<std::string> Sweep::WhyDone(SweepRun& run) const {
 
 void Sweep::Open() {
   RefuseAnotherSuite();
+  std::vector<const SuiteRun*> not_begun;
+  for (const SweepRun& run : runs_) {
+    std::error_code error;
+    if (!fs::exists(Directory(run), error)) not_begun.push_back(run.run);
+  }
+  RequireEnvironments(not_begun);
   MakeDirectories(options_.out);
   const fs::path path = options_.out / "sweep.lock";
   lock_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));

@@ -79,7 +79,9 @@ class Sweep {
   // Null if the suite has no search.
   const SearchProgress* search() const { return search_ ? &*search_ : nullptr; }
 
-  // Creates the directory and takes its lock. BadInput if it holds another suite's runs.
+  // Creates the directory and takes its lock. BadInput if it holds another suite's runs, or if an
+  // environment of Gymnasium cannot be made with the wrappers or arguments of a run that has not
+  // begun; it takes up to half a minute to find out.
   void Open();
 
   // Call Open first. Returns true once no run is left to do; some may have failed. When
