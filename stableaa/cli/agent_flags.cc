@@ -89,6 +89,14 @@ void AgentFlags::AddSourceTo(CLI::App& added_to, const KeyUse& uses) {
   AddTrustFlag(added_to, &trust);
 }
 
+void AgentFlags::AddAtTo(CLI::App& added_to) {
+  added_to
+      .add_option("--at", at, "Weights that the run kept in this step (checkpoint.keep_weights)")
+      ->transform(WholeBetween(0, std::uint64_t{1} << 40))
+      ->excludes(added_to.get_option("--weights"))
+      ->type_name("STEP");
+}
+
 void AgentFlags::AddTo(CLI::App& added_to, const std::string& default_episodes,
                        const KeyUse& uses) {
   AddSourceTo(added_to, uses);

@@ -22,7 +22,7 @@ namespace stableaa {
 struct AgentFlags {
   std::string path;
   std::optional<std::string> env, weights;
-  std::optional<std::int64_t> at;  // the step of kept weights; commands that have --at set it
+  std::optional<std::int64_t> at;  // the step of kept weights
   std::vector<std::string> settings;
   std::optional<std::int64_t> episodes;
   std::uint64_t seed = 1;
@@ -34,6 +34,8 @@ struct AgentFlags {
   // Those that say which agent: RUN, --env, --weights, --set, --trust. `uses` are the keys of a run
   // that --set may change.
   void AddSourceTo(CLI::App& added_to, const KeyUse& uses);
+  // --at STEP, for commands that take the weights of one step.
+  void AddAtTo(CLI::App& added_to);
   // Also those that say how it plays: --episodes, --seed. `default_episodes` is how many there are
   // without the flag.
   void AddTo(CLI::App& added_to, const std::string& default_episodes, const KeyUse& uses);

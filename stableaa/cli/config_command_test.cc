@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -126,6 +127,28 @@ TEST_F(ConfigShow, AFileThatCannotBeReadIsAnErrorWithItsName) {
   }
   EXPECT_EQ(ExpectError(Stableaa({"config", "show", "--config", ""}), 2),
             "expected a configuration file, found an empty path");
+}
+
+TEST_F(ConfigShow, ARuleThatMakesNoSenseIsAnErrorWithItsPlace) {
+  for (const auto& [table, key, value, found] : std::vector<std::array<std::string, 4>>{
+           {"checkpoint", "keep_weights", "\"sometimes\"", "expected none, every N steps"},
+           {"env", "wrappers", "[\"TimeLimit(5\"]", "expected wrappers such as"},
+           {"network", "hidden", "[8, 1.5]", "expected whole numbers, found 1.5"}}) {
+    const std::string path = File("# mine\n[" + table + "]\n" + key + " = " + value + "\n");
+    const std::string name = table + "." + key;
+    for (const Arguments& command :
+         {Arguments{"config", "show"},
+          Arguments{"train", "--env", "classic/cartpole", "--out", folder_ / "run"}}) {
+      Arguments with_file = command, with_set = command;
+      with_file.insert(with_file.end(), {"--config", path});
+      with_set.insert(with_set.end(), {"--set", name + "=" + value});
+      const std::string of_file = ExpectError(Stableaa(with_file), 2);
+      EXPECT_TRUE(of_file.starts_with(path + ":3: " + name + ": " + found)) << of_file;
+      const std::string of_set = ExpectError(Stableaa(with_set), 2);
+      EXPECT_TRUE(of_set.starts_with("--set " + name + "=")) << of_set;
+      EXPECT_NE(of_set.find(": " + name + ": " + found), std::string::npos) << of_set;
+    }
+  }
 }
 
 TEST_F(ConfigShow, AMistakeInAFileIsAnErrorWithTheLine) {

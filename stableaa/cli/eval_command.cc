@@ -146,7 +146,7 @@ std::vector<Evaluated> PlayAll(const EvalFlags& flags, const std::vector<KeptWei
   const InterruptGuard interrupt;
   std::vector<Evaluated> all;
   for (std::size_t i = 0; i < count; ++i) {
-    if (!kept.empty()) agent.TakeWeights(kept[i].file);
+    if (!kept.empty()) agent.TakeWeights(kept[i]);
     if (count > 1) progress.Note(fmt::format("step {}", kept[i].step));
     EvaluationResult result =
         Evaluate(environment, *actor, agent.parameters(), games.episodes, games.epsilon,
@@ -168,7 +168,7 @@ void RunEval(EvalFlags flags) {
   const std::vector<KeptWeights> kept = ChosenWeights(flags);
   if (!kept.empty()) flags.agent.at = kept.front().step;
   SavedAgent agent = flags.agent.Load();
-  for (const KeptWeights& one : kept) agent.TakeWeights(one.file);  // no game before all are sound
+  for (const KeptWeights& one : kept) agent.TakeWeights(one);  // no game before all are sound
   const EvaluationOptions& options = agent.options().eval;
   const Games games{flags.agent.episodes.value_or(options.episodes),
                     flags.epsilon.value_or(options.epsilon)};

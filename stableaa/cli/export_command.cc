@@ -63,6 +63,7 @@ void AddExportCommand(CLI::App& program) {
   flags->agent.AddSourceTo(*command,
                            {.used = {"env.", "eval.protocol", "network.", "agent.head"},
                             .except = {{{"eval.", "env.num_envs"}, "no games are played"}}});
+  flags->agent.AddAtTo(*command);
   command
       ->add_option("--onnx", flags->onnx,
                    "ONNX model from raw observations to the values of the actions; replaces a file")

@@ -148,11 +148,7 @@ void AddPlayCommand(CLI::App& program) {
       {.used = {"env.", "eval.", "network.", "agent.head"},
        .except = {{{"eval.interval_steps", "eval.episodes", "eval.parallel", "env.num_envs"},
                    "--episodes says how many games are played, one by one"}}});
-  play->add_option("--at", flags->agent.at,
-                   "Weights that the run kept in this step (checkpoint.keep_weights)")
-      ->transform(WholeBetween(0, std::uint64_t{1} << 40))
-      ->excludes(play->get_option("--weights"))
-      ->type_name("STEP");
+  flags->agent.AddAtTo(*play);
   play->add_option("--gif", flags->gif,
                    "Animated picture of all steps, with a bar for the value of each action (needs "
                    "ffmpeg)")

@@ -128,11 +128,18 @@ TEST_F(ResumeCommand, RowsTakenOutOfALogAreNoticedAndWhatFollowsTheLastIsCutOff)
 TEST_F(ResumeCommand, ACheckpointOfTheFormerVersionIsRefusedByName) {
   const fs::path run = Start("run", 350);
   const fs::path state = run / "checkpoint/state.bin";
-  constexpr std::uint32_t kFormer = kCheckpointVersion - 1;
-  WriteCheckedFile(state, kCheckpointKind, kFormer,
+  WriteCheckedFile(state, kCheckpointKind, kCheckpointVersion - 1,
                    ReadCheckedFile(state, kCheckpointKind, kCheckpointVersion).payload);
-  ExpectRefused(run, {state.string(), fmt::format("format version {}", kFormer),
+  ExpectRefused(run, {state.string(), fmt::format("format version {}", kCheckpointVersion - 1),
                       fmt::format("reads version {}", kCheckpointVersion)});
+}
+
+TEST(Checkpoints, HaveTheVersionThatTheManualNames) {
+  const std::string manual = FileContent(STABLEAA_DOCS_PATH "/formats.md");
+  EXPECT_NE(manual.find(fmt::format("state.bin, kind `{}`, version {}, in this order",
+                                    kCheckpointKind, kCheckpointVersion)),
+            std::string::npos)
+      << "docs/formats.md describes another version of state.bin";
 }
 
 // --- States --------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -210,9 +211,11 @@ bool Changes(std::uint64_t number, std::uint64_t open_flags) {
     case SYS_renameat:
     case SYS_renameat2:
     case SYS_unlinkat:
+    case SYS_linkat:
 #ifdef SYS_mkdir
     case SYS_mkdir:
     case SYS_rename:
+    case SYS_link:
     case SYS_unlink:
     case SYS_rmdir:
 #endif
@@ -265,23 +268,44 @@ std::optional<int> KilledAtCall(Arguments arguments, int count) {
   return status;
 }
 
-// The first evaluation is at step 25, or at the end.
-class TrainCommandKills : public TrainCommand, public testing::WithParamInterface<int> {};
-INSTANTIATE_TEST_SUITE_P(FullEvaluationEvery, TrainCommandKills, testing::Values(25, 1000),
+struct KillsCase {
+  std::string name;
+  bool evaluates_before_the_end = true;
+  int num_envs = 1;
+
+  friend void PrintTo(const KillsCase& one, std::ostream* out) { *out << one.name; }
+};
+
+class TrainCommandKills : public TrainCommand, public testing::WithParamInterface<KillsCase> {};
+INSTANTIATE_TEST_SUITE_P(Full, TrainCommandKills,
+                         testing::Values(KillsCase{.name = "EvaluationBeforeTheEnd"},
+                                         KillsCase{.name = "EvaluationAtTheEnd",
+                                                   .evaluates_before_the_end = false},
+                                         KillsCase{.name = "ThreeEnvironments", .num_envs = 3}),
                          testing::PrintToStringParamName());
 
 TEST_P(TrainCommandKills, AKillAtAnySystemCallChangesNothing) {
-  // One checkpoint besides those at start and end, which drop segments; all logs grow in between.
+  const int n = GetParam().num_envs;
+  const bool evaluates = GetParam().evaluates_before_the_end;
+  const int steps = 175 * n;
+  // One checkpoint besides those at start and end; all logs grow in between. It drops segments, and
+  // so does the last one: a stream has more states by then than its share of the replay and its
+  // reserve of some 70.
   const Arguments run =
-      Arguments{"--env", "classic/cartpole", "--steps", "45"} +
-      Sets({"network.hidden=[4]", "train.batch=2", "replay.start=10", "replay.size=8",
+      Arguments{"--env", "classic/cartpole", "--steps", std::to_string(steps)} +
+      Sets({"network.hidden=[4]", "train.batch=2", "replay.start=10",
+            fmt::format("replay.size={}", 72 * n), fmt::format("env.num_envs={}", n),
             "train.lookahead_updates=0", "agent.target_interval_updates=10",
-            "agent.weights.batch=8", fmt::format("eval.interval_steps={}", GetParam()),
-            "eval.episodes=1", "env.max_episode_steps=20", "train.log_interval_steps=1000",
-            "checkpoint.interval_steps=25",
-            GetParam() == 25 ? "checkpoint.keep_weights=every 20 steps"
-                             : "checkpoint.keep_weights=all evaluations"});
+            "agent.weights.batch=8",
+            fmt::format("eval.interval_steps={}", evaluates ? 80 * n : 1000), "eval.episodes=1",
+            "env.max_episode_steps=20", "train.log_interval_steps=1000",
+            fmt::format("checkpoint.interval_steps={}", 155 * n),
+            evaluates ? fmt::format("checkpoint.keep_weights=every {} steps", 70 * n)
+                      : "checkpoint.keep_weights=all evaluations"});
   const fs::path straight = Start("straight", run);
+  const std::string prefix = n == 1 ? "" : "stream-0002-";
+  EXPECT_FALSE(fs::exists(straight / "checkpoint" / (prefix + "segment-00000000.bin")));
+  EXPECT_TRUE(fs::exists(straight / "checkpoint" / (prefix + "segment-00000010.bin")));
   int published = 0;
   for (int call = 1;; ++call) {
     ASSERT_LT(call, 2000);
@@ -297,22 +321,24 @@ TEST_P(TrainCommandKills, AKillAtAnySystemCallChangesNothing) {
     SCOPED_TRACE(fmt::format("call {}", call));
     const bool exists = fs::exists(out);
     published += exists ? 1 : 0;
+    const bool reached_the_end = exists && StepOf(out) == steps;
     const Outcome rest =
         Train(exists ? Arguments{"--resume", out} : run + kOneThread + Arguments{"--out", out});
     ASSERT_EQ(rest.exit_code, 0) << rest.err;
     ExpectSameResults(out, straight);
     for (const auto& entry : fs::directory_iterator(out + "/checkpoint")) {
-      // Leftovers of a kill may stay until the file is written again.
-      const std::string name = entry.path().filename().string();
-      if (!name.starts_with('.')) {
-        EXPECT_TRUE(fs::exists(straight / "checkpoint" / name)) << name;
+      // Leftovers of a kill may stay until the file is written again, and what the last checkpoint
+      // would have removed until the run is made longer.
+      const std::string file = entry.path().filename().string();
+      if (!file.starts_with('.') && !reached_the_end) {
+        EXPECT_TRUE(fs::exists(straight / "checkpoint" / file)) << file;
       }
     }
     if (HasFailure()) break;
     fs::remove_all(out);
   }
   EXPECT_GT(published, 30);
-  for (const std::string& name : Names()) EXPECT_FALSE(name.starts_with('.')) << name;
+  for (const std::string& left : Names()) EXPECT_FALSE(left.starts_with('.')) << left;
 }
 
 // --- Threads -------------------------------------------------------------------------------------

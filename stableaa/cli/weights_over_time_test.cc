@@ -18,6 +18,7 @@
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/cli/train_runs_test.h"
+#include "stableaa/nn/safetensors.h"
 #include "stableaa/rl/run/run_results_test.h"
 
 namespace stableaa::weights_over_time_test {
@@ -178,6 +179,39 @@ TEST_F(WeightsOverTime, WrongChoicesAreRefused) {
   fs::remove_all(Path("keeps none"));
 }
 
+TEST_F(WeightsOverTime, AFileOfAnotherStepThanItsNameSaysIsRefused) {
+  fs::copy(Path("run"), Path("copied"), fs::copy_options::recursive);
+  const std::string name = "copied/weights/step-000000000200.safetensors";
+  fs::copy_file(Kept(100), Path(name), fs::copy_options::overwrite_existing);
+  const std::string message =
+      Path(name) + ": expected the weights of step 200, as the name says, found those of step 100";
+  for (const std::string at : {"200", "all"}) {
+    ExpectRefused({"eval", Path("copied"), "--at", at, "--csv", Path("c.csv")}, {message});
+  }
+  ExpectRefused({"play", Path("copied"), "--at", "200", "--gif", Path("v.gif")}, {message});
+  ExpectRefused({"export", Path("copied"), "--at", "200", "--onnx", Path("q.onnx")}, {message});
+  EXPECT_EQ(Eval({Path("copied"), "--at", "100"}).size(), 1U);
+  fs::remove_all(Path("copied"));
+}
+
+TEST_F(WeightsOverTime, ThoseOfOneStepAreExported) {
+  const std::string file = Path("q.onnx"), again = Path("again.onnx");
+  const std::string out =
+      ExpectOutput(Stableaa({"export", Path("run"), "--at", "200", "--onnx", file}));
+  EXPECT_EQ(Lines(out).front(), "classic/cartpole, weights " + Kept(200) + " (step 200)");
+  ExpectOutput(Stableaa({"export", Kept(200), "--onnx", again}));
+  EXPECT_TRUE(FileContent(file) == FileContent(again));
+  ExpectOutput(Stableaa({"export", Path("run"), "--onnx", again}));
+  EXPECT_FALSE(FileContent(file) == FileContent(again));
+  fs::remove(file);
+  fs::remove(again);
+  ExpectRefused({"export", Path("run"), "--at", "150", "--onnx", file}, {"the nearest: step 100"});
+  ExpectRefused({"export", Path("run"), "--at", "200", "--weights", "best", "--onnx", file},
+                {"--at"});
+  ExpectRefused({"export", Kept(200), "--at", "200", "--onnx", file},
+                {"--at chooses among those of a run"});
+}
+
 // Before any game, so that no hour is lost.
 TEST_F(WeightsOverTime, OneDamagedFileIsFoundFirst) {
   fs::copy(Path("run"), Path("damaged"), fs::copy_options::recursive);
@@ -191,9 +225,11 @@ TEST_F(WeightsOverTime, OneDamagedFileIsFoundFirst) {
 TEST_F(WeightsOverTime, AnInterruptLeavesTheRowsSoFar) {
   constexpr int kFiles = 6000;
   fs::copy(Path("run"), Path("many"), fs::copy_options::recursive);
-  for (int i = 1; i <= kFiles; ++i) {
-    fs::create_hard_link(Kept(300),
-                         Path(fmt::format("many/weights/step-{:012}.safetensors", 1000 + i)));
+  const SafetensorsFile last(Kept(300));
+  const WeightsFile weights = ReadWeights(last.content());
+  for (int i = 1001; i <= 1000 + kFiles; ++i) {
+    WriteWeights(Path(fmt::format("many/weights/step-{:012}.safetensors", i)), weights.parameters,
+                 {{"stableaa.env", "classic/cartpole"}, {"stableaa.step", std::to_string(i)}});
   }
   ProgramAtWork eval({"eval", Path("many"), "--at", "all", "--csv", Path("c.csv"), "--episodes",
                       "20", "--set", "env.max_episode_steps=20"});

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "stableaa/base/config/config.h"
+#include "stableaa/base/machine.h"
 #include "stableaa/base/text/nearest_name.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/error.h"
@@ -180,7 +181,7 @@ GymnasiumOptions BridgeOptions(const ParsedId& id, const EnvironmentOptions& opt
                           .kwargs = options.kwargs,
                           .wrappers = options.wrappers,
                           .num_envs = options.num_envs,
-                          .workers = options.workers,
+                          .workers = WorkerCount(id.family, options),
                           .python = ResolvePython(options.python),
                           .timeout_seconds = options.timeout_seconds,
                           .max_episode_steps = options.max_episode_steps,
@@ -315,8 +316,9 @@ void Describe(Config& config, EnvironmentOptions& options) {
   config.Text("env.python", &options.python,
               "The Python of atari/ and gymnasium/ environments. Empty: the one that scripts/atari "
               "makes, else python3.");
-  config.Int("env.workers", &options.workers, {1, 256},
-             "Processes that the environments of atari/ and gymnasium/ are spread over.");
+  config.Int("env.workers", &options.workers, {0, 256},
+             "Processes that the environments of atari/ and gymnasium/ are spread over; results do "
+             "not depend on it. 0: one for each four of atari/, at most one per core, else one.");
   config.Real("env.timeout_seconds", &options.timeout_seconds, {.above = 0, .at_most = 1e6},
               "A worker process that does not answer for so long is killed, which ends the work.");
   config.Table("env.kwargs", &options.kwargs,
@@ -325,14 +327,22 @@ void Describe(Config& config, EnvironmentOptions& options) {
   config.List("env.wrappers", &options.wrappers,
               "Gymnasium wrappers around a gymnasium/ environment, the first one innermost: "
               "[\"GrayscaleObservation\", \"my_module.Crop(top=10)\"]. Names without a dot are "
-              "those of gymnasium.wrappers.");
+              "those of gymnasium.wrappers.",
+              [](const std::vector<std::string>& texts) { (void)ParseWrappers(texts); });
+}
+
+int WorkerCount(const std::string& family, const EnvironmentOptions& options) {
+  // Two workers hide eight games behind the updates of one learner; one does not quite.
+  constexpr int kAtarisPerWorker = 4;
+  if (options.workers > 0) return options.workers;
+  if (family != "atari") return 1;
+  return std::clamp(options.num_envs / kAtarisPerWorker, 1, CoreCount());
 }
 
 void EnvironmentOptions::Validate() const {
   EnvironmentOptions copy = *this;
   Config config;
   Describe(config, copy);
-  (void)ParseWrappers(wrappers);
   if (sticky < 0 && sticky != -1) {
     throw BadInput(
         fmt::format("env.sticky: expected a probability in [0, 1], or -1, found {}", sticky));

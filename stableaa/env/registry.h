@@ -53,7 +53,7 @@ struct EnvironmentOptions {
   Protocol protocol = Protocol::kNature;
   std::int64_t max_episode_steps = 0;
   std::string python = {};
-  int workers = 1;
+  int workers = 0;  // see WorkerCount
   double timeout_seconds = 60;
   // A JSON object. Its members become keyword arguments to the constructor of a gymnasium/
   // environment, or mode and difficulty for atari/.
@@ -66,6 +66,11 @@ struct EnvironmentOptions {
 };
 
 void Describe(Config& config, EnvironmentOptions& options);
+
+// The processes that the environments of a bridged one are spread over: options.workers or, if that
+// is 0, one for each four of atari/, at most one per core, and one for gymnasium/. No result depends
+// on it.
+int WorkerCount(const std::string& family, const EnvironmentOptions& options);
 
 // An environment of the program's own. One that is not a batch of simulations derives from
 // Environment directly.

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "stableaa/base/config/config.h"
+#include "stableaa/base/machine.h"
 #include "stableaa/base/text/plain_text.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
@@ -145,7 +146,7 @@ TEST(EnvironmentOptions, OutOfRangeIsRefused) {
       {{.sticky = kInfinity}, "env.sticky"},
       {{.max_episode_steps = -1}, "env.max_episode_steps"},
       {{.max_episode_steps = (std::int64_t{1} << 40) + 1}, "env.max_episode_steps"},
-      {{.workers = 0}, "env.workers"},
+      {{.workers = -1}, "env.workers"},
       {{.workers = 257}, "env.workers"},
       {{.timeout_seconds = 0}, "env.timeout_seconds"},
       {{.timeout_seconds = kNaN}, "env.timeout_seconds"},
@@ -170,6 +171,19 @@ TEST(EnvironmentOptions, TheEndsOfTheRangesAreAllowed) {
   EXPECT_NO_THROW(EnvironmentOptions{.num_envs = kMaxEnvironments}.Validate());
   EXPECT_NO_THROW(EnvironmentOptions{.max_episode_steps = std::int64_t{1} << 40}.Validate());
   EXPECT_NO_THROW(EnvironmentOptions{.workers = 256}.Validate());
+}
+
+TEST(EnvironmentOptions, WorkersComeWithTheNumberOfAtaris) {
+  const auto count = [](const std::string& family, int num_envs, int workers = 0) {
+    return WorkerCount(family, {.num_envs = num_envs, .workers = workers});
+  };
+  EXPECT_EQ(count("atari", 1), 1);
+  EXPECT_EQ(count("atari", 7), 1);
+  EXPECT_EQ(count("atari", 8), std::min(2, CoreCount()));
+  EXPECT_EQ(count("atari", 1024), std::min(256, CoreCount()));
+  EXPECT_EQ(count("gymnasium", 64), 1);
+  EXPECT_EQ(count("gymnasium", 64, 3), 3);
+  EXPECT_EQ(count("atari", 64, 1), 1);
 }
 
 TEST(EnvironmentOptions, KeysParseIntoTheFields) {

@@ -83,6 +83,13 @@ ConfigField MakeField(T* field, const ConfigKey& about, const std::string& wants
   return {.about = about, .wants = wants, .write = write, .read = read};
 }
 
+// The same value, once it has passed; a value of a wrong type is not there.
+template <typename T>
+std::optional<T> Passed(std::optional<T> value, const std::function<void(const T&)>& check) {
+  if (value && check) check(*value);
+  return value;
+}
+
 // ---- Integers ----
 
 // An integer beyond 64 bits arrives as a real; report its size as the mistake, not its type.
@@ -409,8 +416,9 @@ void Config::Scheduled(const std::string& key, std::optional<Schedule>* field, R
   Add(std::move(scheduled));
 }
 
-void Config::Text(const std::string& key, std::string* field, const std::string& meaning) {
-  const auto convert = [=](const TomlValue& value) { return CleanText(key, value); };
+void Config::Text(const std::string& key, std::string* field, const std::string& meaning,
+                  const std::function<void(const std::string&)>& check) {
+  const auto convert = [=](const TomlValue& value) { return Passed(CleanText(key, value), check); };
   ConfigField text =
       MakeField(field, About(key, "text", "", meaning), "a string", convert, TomlText);
   text.wants_text = true;
@@ -418,12 +426,14 @@ void Config::Text(const std::string& key, std::string* field, const std::string&
 }
 
 void Config::List(const std::string& key, std::vector<double>* field, RealRange range,
-                  const std::string& meaning) {
+                  const std::string& meaning,
+                  const std::function<void(const std::vector<double>&)>& check) {
   const std::string wants = "a list of real numbers";
   const auto convert = [=](const TomlValue& value) {
-    return EachElement<double>(key, wants, value, [&](const TomlValue& element) {
-      return RealWithin(key, range, element);
-    });
+    return Passed(EachElement<double>(
+                      key, wants, value,
+                      [&](const TomlValue& element) { return RealWithin(key, range, element); }),
+                  check);
   };
   const auto literal = [](const std::vector<double>& list) {
     return ListLiteral(list, RealLiteral);
@@ -435,11 +445,14 @@ void Config::List(const std::string& key, std::vector<double>* field, RealRange 
 }
 
 void Config::List(const std::string& key, std::vector<std::string>* field,
-                  const std::string& meaning) {
+                  const std::string& meaning,
+                  const std::function<void(const std::vector<std::string>&)>& check) {
   const std::string wants = "a list of strings";
   const auto convert = [=](const TomlValue& value) {
-    return EachElement<std::string>(
-        key, wants, value, [&](const TomlValue& element) { return CleanText(key, element); });
+    return Passed(
+        EachElement<std::string>(key, wants, value,
+                                 [&](const TomlValue& element) { return CleanText(key, element); }),
+        check);
   };
   const auto literal = [](const std::vector<std::string>& list) {
     return ListLiteral(list, TomlText);

@@ -138,11 +138,16 @@ class Config : public OptionTable {
                  const std::string& meaning);
   void Scheduled(const std::string& key, std::optional<Schedule>* field, RealRange range,
                  const std::string& meaning);
-  void Text(const std::string& key, std::string* field, const std::string& meaning);
+  // `check`, of a text and of lists, throws BadInput for values that make no sense; its message
+  // names the key, and gets the place in front.
+  void Text(const std::string& key, std::string* field, const std::string& meaning,
+            const std::function<void(const std::string&)>& check = {});
   // The range applies to each element. Overrides may omit the brackets: `levels=0.1,0.5`.
   void List(const std::string& key, std::vector<double>* field, RealRange range,
-            const std::string& meaning);
-  void List(const std::string& key, std::vector<std::string>* field, const std::string& meaning);
+            const std::string& meaning,
+            const std::function<void(const std::vector<double>&)>& check = {});
+  void List(const std::string& key, std::vector<std::string>* field, const std::string& meaning,
+            const std::function<void(const std::vector<std::string>&)>& check = {});
   // A free-form table whose keys the program does not know: strings, numbers, booleans, lists and
   // tables. The field holds a JSON object as text, "{}" if empty, without null. A file gives the
   // whole table; an override does too, `kwargs={size=5}`, or changes one member, `kwargs.size=5`.

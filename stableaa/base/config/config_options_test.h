@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stableaa/base/config/config.h"
+#include "stableaa/core/error.h"
 #include "stableaa/testing/message.h"
 
 namespace stableaa::config_test {
@@ -28,6 +29,8 @@ struct Options {
   std::string python = "python3";
   std::vector<double> levels = {0.5};
   std::vector<std::string> games;
+  std::string word = "even";
+  std::vector<double> pair = {1, 2};
 
   bool operator==(const Options&) const = default;
 };
@@ -47,7 +50,15 @@ inline void Describe(Config& config, Options& options) {
   config.Text("env.python", &options.python, "Interpreter for the worker.");
   config.Real("anderson.bound", &options.bound, {.at_least = 0, .infinite = true}, "May be inf.");
   config.List("report.levels", &options.levels, {.above = 0, .below = 1}, "Quantiles.");
-  config.List("report.games", &options.games, "Games to show.");
+  config.List("report.games", &options.games, "Games to show.", [](const auto& games) {
+    if (games.size() > 3) throw BadInput("report.games: expected at most 3");
+  });
+  config.Text("report.word", &options.word, "Has an even number of letters.", [](const auto& word) {
+    if (word.size() % 2 != 0) throw BadInput("report.word: expected an even length");
+  });
+  config.List("report.pair", &options.pair, {}, "Two numbers.", [](const auto& pair) {
+    if (pair.size() != 2) throw BadInput("report.pair: expected 2 numbers");
+  });
 }
 
 // A configuration with its options; each test changes its own.

@@ -47,6 +47,24 @@ TEST_F(ConfigTest, AValueOutsideItsRangeIsRefused) {
             "vanilla | raa | stable");
 }
 
+TEST_F(ConfigTest, AValueThatFailsItsCheckIsRefused) {
+  EXPECT_EQ(LoadError("seed = 1\nreport.word = \"odd\""),
+            "my.toml:2: report.word: expected an even length");
+  EXPECT_EQ(SetError("report.word=odd"),
+            "--set report.word=odd: report.word: expected an even length");
+  EXPECT_EQ(LoadError("report.games = [\"a\", \"b\", \"c\", \"d\"]"),
+            "my.toml:1: report.games: expected at most 3");
+  EXPECT_EQ(LoadError("\n\n[report]\npair = [1]"), "my.toml:4: report.pair: expected 2 numbers");
+  EXPECT_EQ(LoadError("report.word = 5"), "my.toml:1: report.word wants a string, found 5");
+  EXPECT_EQ(LoadError("report.word = \"good\"\nreport.pair = [3, 4]"), "no error");
+  EXPECT_EQ(options_.word, "good");
+
+  Options wrong;
+  wrong.word = "odd";
+  Config config;
+  EXPECT_EQ(MessageOf([&] { Describe(config, wrong); }), "report.word: expected an even length");
+}
+
 TEST_F(ConfigTest, OpenEndsExcludeAndClosedEndsInclude) {
   EXPECT_EQ(SetError("anderson.damping=2"), "no error");
   EXPECT_NE(SetError("anderson.damping=0"), "no error");

@@ -76,6 +76,9 @@ bool SyncToDisk(const Descriptor& file) {
   return result == 0;
 }
 
+// Some file systems cannot sync a directory and report EINVAL.
+bool SyncNames(const Descriptor& directory) { return SyncToDisk(directory) || errno == EINVAL; }
+
 // Returns an unopened descriptor, with errno set, on failure. Waits for a named pipe's reader, but
 // not past Ctrl-C: with a handler that only remembers the signal, open() would keep waiting.
 Descriptor OpenSpecialFile(const fs::path& path, bool is_pipe) {
@@ -327,10 +330,10 @@ void AtomicFile::Write(std::span<const std::byte> bytes) {
 
 void AtomicFile::Write(std::string_view text) { Write(std::as_bytes(std::span(text))); }
 
-void AtomicFile::Commit() {
+void AtomicFile::Commit(Durable durable) {
   CheckUsable();
   Flush();
-  if (!temporary_.empty()) Publish();
+  if (!temporary_.empty()) Publish(durable);
   if (!file_.Close()) throw Refused();
 }
 
@@ -351,16 +354,16 @@ void AtomicFile::WriteAll(std::span<const std::byte> bytes) {
   }
 }
 
-// The content reaches the disk before the name does, and the name before the caller continues.
-void AtomicFile::Publish() {
+// The content reaches the disk before the name does, and the name before the caller continues,
+// unless the caller wants to see to that.
+void AtomicFile::Publish(Durable durable) {
   failed_ = true;  // until everything succeeds
   if (!SyncToDisk(file_)) throw Refused();
   if (::renameat(directory_.get(), temporary_.c_str(), directory_.get(), name_.c_str()) != 0) {
     throw Refused();
   }
   temporary_.clear();
-  // Some file systems cannot sync a directory and report EINVAL.
-  if (!SyncToDisk(directory_) && errno != EINVAL) throw Refused();
+  if (durable == Durable::kNow && !SyncNames(directory_)) throw Refused();
   failed_ = false;
 }
 
@@ -379,7 +382,7 @@ Error AtomicFile::Refused() const {
 }
 
 void WriteCheckedFile(const fs::path& path, std::string_view kind, uint32_t version,
-                      std::span<const std::byte> payload) {
+                      std::span<const std::byte> payload, AtomicFile::Durable durable) {
   CheckKind(kind);
   ByteWriter header;
   WriteTag(header, kMagic);
@@ -393,7 +396,14 @@ void WriteCheckedFile(const fs::path& path, std::string_view kind, uint32_t vers
   file.Write(header.bytes());
   file.Write(payload);
   file.Write(trailer.bytes());
-  file.Commit();
+  file.Commit(durable);
+}
+
+void SyncDirectory(const fs::path& directory) {
+  const Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.is_open() || !SyncNames(opened)) {
+    throw SystemError(fmt::format("cannot sync {}", directory.string()), errno);
+  }
 }
 
 CheckedFile ReadCheckedFile(const fs::path& path, std::string_view kind, uint32_t max_version) {

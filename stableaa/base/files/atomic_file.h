@@ -61,8 +61,15 @@ class AtomicFile {
   void Write(std::span<const std::byte> bytes);
   void Write(std::string_view text);
 
-  // Once it returns, the new content survives a machine crash. Nothing may be written afterwards.
-  void Commit();
+  enum class Durable {
+    kNow,  // once Commit returns, the new content survives a machine crash
+    // The name may be lost until SyncDirectory: of many files in one directory, each then costs one
+    // sync less. A crash before leaves the old content or the new one.
+    kOnceDirectoryIsSynced,
+  };
+
+  // Nothing may be written afterwards.
+  void Commit(Durable durable = Durable::kNow);
 
  private:
   void OpenTemporary(const std::filesystem::path& target);
@@ -70,7 +77,7 @@ class AtomicFile {
   void KeepPermissions() const;
   void WriteAll(std::span<const std::byte> bytes);
   void Flush();
-  void Publish();
+  void Publish(Durable durable);
   void CheckUsable() const;
   Error Refused() const;
 
@@ -101,7 +108,11 @@ struct CheckedFile {
 
 // Writes the file atomically, as AtomicFile does. `kind` has 1 to 8 characters, none of them zero.
 void WriteCheckedFile(const std::filesystem::path& path, std::string_view kind, uint32_t version,
-                      std::span<const std::byte> payload);
+                      std::span<const std::byte> payload,
+                      AtomicFile::Durable durable = AtomicFile::Durable::kNow);
+
+// For files committed with kOnceDirectoryIsSynced. Throws WorkFailed.
+void SyncDirectory(const std::filesystem::path& directory);
 
 // Throws BadInput, naming the file and the difference, if it is missing, not a regular file, not a
 // stableaa file, of another kind, of a version above `max_version`, truncated, too long or damaged.

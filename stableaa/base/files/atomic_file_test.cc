@@ -100,6 +100,19 @@ TEST_F(AtomicFileTest, AppearsWithItsContentOnCommit) {
   EXPECT_EQ(Names(), (std::vector<std::string>{"a"}));
 }
 
+TEST_F(AtomicFileTest, ManyAreMadeDurableTogether) {
+  for (const char* const name : {"a", "b"}) {
+    AtomicFile file(Path(name));
+    file.Write("new");
+    file.Commit(AtomicFile::Durable::kOnceDirectoryIsSynced);
+    EXPECT_EQ(ReadText(Path(name)), "new");
+  }
+  EXPECT_NO_THROW(SyncDirectory(Path("")));
+  EXPECT_EQ(Names(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_NE(MessageOf(kWorkFailed, [&] { SyncDirectory(Path("none")); }).find("cannot sync"),
+            std::string::npos);
+}
+
 TEST_F(AtomicFileTest, ReplacesALongerFile) {
   WriteText(Path("a"), "a long former content");
   WriteText(Path("a"), "new");

@@ -6,8 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <system_error>
+#include <unordered_map>
 
 #include "stableaa/base/config/config.h"
+#include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/files/directories.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
@@ -22,11 +26,14 @@ namespace {
 namespace fs = std::filesystem;
 
 // The open segments of all streams are rewritten in every checkpoint; together they hold about this
-// many states. But a segment's first state stores its whole stack, so none is very short.
+// many states. But a segment's first state stores its whole stack, so the usual one is not short.
 constexpr std::int64_t kOpenStates = 1024;
-constexpr std::int64_t kLeastSegmentStates = 128;
+constexpr std::int64_t kLeastUsualStates = 128;
 // A small replay has at least about this many segments so that it stores little more than `size`.
 constexpr std::int64_t kLeastSegments = 8;
+// But each segment is a file: those of many streams with a small share each have at least this many
+// states, or as many as there are streams.
+constexpr std::int64_t kLeastStatesOfMany = 32;
 // LZ4 and the 32-bit offsets within a segment require frames and segments below 2 GiB.
 constexpr std::size_t kMaxObservationBytes = std::size_t{1} << 28;
 constexpr std::size_t kMaxSegmentBytes = std::size_t{1} << 30;
@@ -40,9 +47,14 @@ std::int64_t StreamSize(const ReplayOptions& options, int streams) {
 
 std::int64_t SegmentStates(const ReplayOptions& options, const FrameShape& shape, int streams) {
   const auto fitting = static_cast<std::int64_t>(kMaxSegmentBytes / shape.observation_bytes());
-  const std::int64_t usual = std::max(kOpenStates / streams, kLeastSegmentStates);
-  return std::clamp<std::int64_t>(StreamSize(options, streams) / kLeastSegments, 1,
-                                  std::min(usual, fitting));
+  const std::int64_t most = std::min(std::max(kOpenStates / streams, kLeastUsualStates), fitting);
+  const std::int64_t least = std::min({std::int64_t{streams}, kLeastStatesOfMany, most});
+  return std::clamp<std::int64_t>(StreamSize(options, streams) / kLeastSegments, least, most);
+}
+
+// Of the names of a stream's files.
+std::string FilePrefix(int stream, int streams) {
+  return streams == 1 ? "" : fmt::format("stream-{:04}-", stream);
 }
 
 void CheckShape(const FrameShape& shape) {
@@ -124,7 +136,7 @@ Replay::Replay(const ReplayOptions& options, const ReturnOptions& returns, const
                             .n_step = returns.n_step,
                             .discount = returns.discount,
                             .shape = shape,
-                            .file_prefix = streams == 1 ? "" : fmt::format("stream-{:04}-", i)},
+                            .file_prefix = FilePrefix(i, streams)},
         *codec_);
   }
   if (options.prioritized) {
@@ -355,7 +367,10 @@ std::uint64_t Replay::EstimateBytes(const ReplayOptions& options, const FrameSha
 }
 
 void Replay::SaveSegments(const fs::path& directory) {
-  for (ReplayStream& stream : streams_) stream.SaveSegments(directory);
+  MakeDirectories(directory);
+  bool any = false;
+  for (ReplayStream& stream : streams_) any |= stream.SaveSegments(directory);
+  if (any) SyncDirectory(directory);
 }
 
 void Replay::SaveOptions(ByteWriter& out) const {
@@ -388,7 +403,28 @@ void Replay::Save(ByteWriter& out) const {
 }
 
 void Replay::RemoveOldSegments(const fs::path& directory) const {
-  for (const ReplayStream& stream : streams_) stream.RemoveOldSegments(directory);
+  std::unordered_map<std::string, const ReplayStream*> by_prefix;
+  for (int i = 0; i < stream_count(); ++i) {
+    by_prefix[FilePrefix(i, stream_count())] = &streams_[static_cast<std::size_t>(i)];
+  }
+  const std::size_t prefix_length = FilePrefix(0, stream_count()).size();
+  std::error_code error;
+  std::vector<fs::path> old;
+  for (fs::directory_iterator file(directory, error), end; !error && file != end;
+       file.increment(error)) {
+    const std::string name = file->path().filename().string();
+    const auto stream = by_prefix.find(name.substr(0, prefix_length));
+    if (stream != by_prefix.end() && stream->second->IsOldSegment(name)) {
+      old.push_back(file->path());
+    }
+  }
+  for (const fs::path& file : old) {
+    if (!error) fs::remove(file, error);
+  }
+  if (error) {
+    throw SystemError(fmt::format("cannot remove old segments from {}", directory.string()),
+                      error.value());
+  }
 }
 
 void Replay::Load(ByteReader& in, const fs::path& directory, int actions) {

@@ -166,12 +166,12 @@ class Replay {
   static std::uint64_t EstimateBytes(const ReplayOptions& options, const FrameShape& shape,
                                      std::int64_t reserve, int streams = 1);
 
-  // Checkpoints. SaveSegments writes the full segments that `directory` does not have yet. Save
-  // writes everything else, including the numbers and checksums of these segments.
-  // RemoveOldSegments, called once Save's output is safe on disk, deletes the files that the last
-  // SaveSegments did not count. Load throws BadInput, naming the file and the problem, and then
-  // changes nothing; actions outside 0 to `actions` - 1 are an error too. It ignores segment files
-  // that the state does not name; the next SaveSegments replaces them.
+  // Checkpoints. SaveSegments writes the full segments that `directory` does not have yet and makes
+  // them durable together. Save writes everything else, including the numbers and checksums of
+  // these segments. RemoveOldSegments, called once Save's output is safe on disk, deletes the files
+  // that the last SaveSegments did not count. Load throws BadInput, naming the file and the
+  // problem, and then changes nothing; actions outside 0 to `actions` - 1 are an error too. It
+  // ignores segment files that the state does not name; the next SaveSegments replaces them.
   void SaveSegments(const std::filesystem::path& directory);
   void Save(ByteWriter& out) const;
   void RemoveOldSegments(const std::filesystem::path& directory) const;

@@ -7,11 +7,9 @@
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "stableaa/base/files/atomic_file.h"
-#include "stableaa/base/files/directories.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/rl/replay/frame_codec.h"
@@ -198,8 +196,7 @@ std::int64_t ReplayStream::SegmentNumber(const std::string& name) const {
   return name == SegmentName(number) ? number : -1;
 }
 
-void ReplayStream::SaveSegments(const fs::path& directory) {
-  MakeDirectories(directory);
+bool ReplayStream::SaveSegments(const fs::path& directory) {
   if (directory != saved_in_) {
     saved_in_ = directory;
     saved_.clear();
@@ -208,14 +205,16 @@ void ReplayStream::SaveSegments(const fs::path& directory) {
   const auto gone = std::min<std::int64_t>(oldest - saved_begin_, std::ssize(saved_));
   saved_.erase(saved_.begin(), saved_.begin() + std::max<std::int64_t>(gone, 0));
   saved_begin_ = oldest;
-  while (saved_.size() + 1 < segments_.size()) {
+  bool any = false;
+  for (; saved_.size() + 1 < segments_.size(); any = true) {
     const ReplaySegment& segment = *segments_[saved_.size()];
     ByteWriter out;
     segment.Save(out);
     WriteCheckedFile(directory / SegmentName(segment.number()), kFileKind, kFileVersion,
-                     out.bytes());
+                     out.bytes(), AtomicFile::Durable::kOnceDirectoryIsSynced);
     saved_.push_back(Checksum(out.bytes()));
   }
+  return any;
 }
 
 // Format: I64 next id; if there are states, I64 number of the oldest segment, U32 checksum of each
@@ -235,23 +234,10 @@ void ReplayStream::Save(ByteWriter& out) const {
   segments_.back()->Save(out);
 }
 
-void ReplayStream::RemoveOldSegments(const fs::path& directory) const {
-  std::error_code error;
-  std::vector<fs::path> old;
-  for (fs::directory_iterator file(directory, error), end; !error && file != end;
-       file.increment(error)) {
-    const std::int64_t number = SegmentNumber(file->path().filename().string());
-    const bool named =
-        number >= saved_begin_ && number < saved_begin_ + static_cast<std::int64_t>(saved_.size());
-    if (number >= 0 && !named) old.push_back(file->path());
-  }
-  for (const fs::path& file : old) {
-    if (!error) fs::remove(file, error);
-  }
-  if (error) {
-    throw SystemError(fmt::format("cannot remove old segments from {}", directory.string()),
-                      error.value());
-  }
+bool ReplayStream::IsOldSegment(const std::string& name) const {
+  const std::int64_t number = SegmentNumber(name);
+  return number >= 0 && (number < saved_begin_ ||
+                         number >= saved_begin_ + static_cast<std::int64_t>(saved_.size()));
 }
 
 void ReplayStream::Load(ByteReader& in, const fs::path& directory, int actions) {

@@ -93,10 +93,13 @@ class ReplayStream {
   std::uint64_t frame_bytes() const;  // of frames only
   std::uint64_t frames() const;
 
-  // As Replay's.
-  void SaveSegments(const std::filesystem::path& directory);
+  // As Replay's, but `directory` must exist, and the caller syncs it if SaveSegments returns true:
+  // there were files to write.
+  bool SaveSegments(const std::filesystem::path& directory);
   void Save(ByteWriter& out) const;
-  void RemoveOldSegments(const std::filesystem::path& directory) const;
+  // Whether a file of this name is a segment of this stream that the last SaveSegments did not
+  // count.
+  bool IsOldSegment(const std::string& name) const;
   // Only for a new stream. After an error it is unusable.
   void Load(ByteReader& in, const std::filesystem::path& directory, int actions);
 

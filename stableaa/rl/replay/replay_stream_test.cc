@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +18,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
+#include "stableaa/core/stopwatch.h"
 #include "stableaa/rl/replay/naive_replay_test.h"
 #include "stableaa/rl/replay/replay.h"
 #include "stableaa/testing/message.h"
@@ -269,6 +273,71 @@ TEST(ReplayStreams, HoldTheirShareOfTheStates) {
   players.Play(500);
   EXPECT_GE(replay.states(), 100);
   EXPECT_LT(replay.states(), 100 + 7 * (5 + 5 + 3));
+}
+
+std::size_t FilesIn(const std::filesystem::path& directory) {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator(directory), {}));
+}
+
+// A share of 10 states is not cut into files of one state each.
+TEST(ReplayStreams, WithASmallShareEachHaveFewFiles) {
+  const StreamsCase setup = {.options = {.size = 1000}, .streams = 100};
+  const TemporaryFolder directory(TemporaryFolder::InMemory());
+  Replay replay = setup.Make();
+  Players players(setup, replay);
+  for (int part = 0; part < 4; ++part) {
+    players.Play(30);
+    Saved(replay, directory.path());
+    EXPECT_LE(FilesIn(directory.path()), 2U * 100);
+  }
+  EXPECT_GE(FilesIn(directory.path()), 50U);
+  const auto estimated =
+      static_cast<double>(Replay::EstimateBytes(setup.options, setup.shape.frames, 5, 100));
+  EXPECT_LE(static_cast<double>(replay.bytes()) / estimated, 1.1);
+}
+
+TEST(ReplayStreams, RemoveTheirOwnFilesOnly) {
+  const StreamsCase setup = {.options = {.size = 90}, .streams = 3};
+  const TemporaryFolder directory(TemporaryFolder::InMemory());
+  const std::vector<std::string> own = {"stream-0000-segment-00000999.bin",
+                                        "stream-0002-segment-00000999.bin"};
+  const std::vector<std::string> others = {"stream-0003-segment-00000999.bin",
+                                           "stream-0001-segment-999.bin",
+                                           "stream-00010-segment-00000999.bin",
+                                           "segment-00000999.bin",
+                                           "state.bin",
+                                           "s"};
+  for (const std::vector<std::string>& names : {own, others}) {
+    for (const std::string& name : names) std::ofstream(directory / name) << "touched";
+  }
+  Replay replay = setup.Make();
+  Players players(setup, replay);
+  players.Play(60);
+  Saved(replay, directory.path());
+  for (const std::string& name : own) EXPECT_FALSE(std::filesystem::exists(directory / name));
+  for (const std::string& name : others) {
+    EXPECT_TRUE(std::filesystem::exists(directory / name)) << name;
+  }
+}
+
+// One scan for each stream would take 1000 times as long as one for all of them.
+TEST(BenchReplayStreams, FindOldFilesInOneScanOfTheDirectory) {
+  const StreamsCase setup = {.options = {.size = 10'000}, .streams = 1000};
+  const TemporaryFolder directory(TemporaryFolder::InMemory());
+  for (int i = 0; i < 3000; ++i) std::ofstream(directory / std::to_string(i)) << "touched";
+  const Replay replay = setup.Make();
+  const auto seconds_of = [](const auto& work) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 3; ++i) {
+      const Stopwatch watch;
+      work();
+      least = std::min(least, watch.Seconds());
+    }
+    return least;
+  };
+  const double scan = seconds_of([&] { EXPECT_EQ(FilesIn(directory.path()), 3000U); });
+  EXPECT_LE(seconds_of([&] { replay.RemoveOldSegments(directory.path()); }), 50 * scan);
 }
 
 }  // namespace stableaa::replay_stream_test

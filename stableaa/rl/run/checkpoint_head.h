@@ -14,7 +14,7 @@ namespace stableaa {
 
 // The file's kind and version (base/files/atomic_file.h).
 inline constexpr std::string_view kCheckpointKind = "run";
-inline constexpr std::uint32_t kCheckpointVersion = 3;
+inline constexpr std::uint32_t kCheckpointVersion = 4;
 
 struct CheckpointHead {
   static constexpr std::size_t kBytes = 4 + 8 + 8;

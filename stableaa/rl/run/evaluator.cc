@@ -20,6 +20,12 @@ namespace {
 
 constexpr double kNoReturn = -std::numeric_limits<double>::infinity();
 
+void RemoveWeights(const std::filesystem::path& file) {
+  std::error_code error;
+  std::filesystem::remove(file, error);
+  if (error) throw SystemError(fmt::format("cannot remove {}", file.string()), error.value());
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const RunDirectory& directory, const RunOptions& options, Agent& agent)
@@ -80,6 +86,16 @@ std::optional<EvaluationResult> Evaluator::TakeResult() {
 }
 
 void Evaluator::KeepWeights() const {
+  const std::filesystem::path best = best_weights(), former = former_best_weights();
+  std::error_code error;
+  if (std::filesystem::exists(best, error) && !std::filesystem::exists(former, error)) {
+    std::filesystem::create_hard_link(best, former, error);
+    // Some file systems have no links.
+    if (error) std::filesystem::copy_file(best, former, error);
+    if (error) {
+      throw SystemError(fmt::format("cannot write {}", former.string()), error.value());
+    }
+  }
   WriteWeights(best_weights(), agent_.weights(), DescribeWeights(options_, evaluated_step_));
 }
 
@@ -100,17 +116,42 @@ void Evaluator::Load(ByteReader& in) {
       best_return_));
 }
 
-void Evaluator::RemoveStaleWeights() const {
-  if (evaluated_step_ != 0) return;
-  std::error_code error;
-  std::filesystem::remove(best_weights(), error);
-  if (error) {
-    throw SystemError(fmt::format("cannot remove {}", best_weights().string()), error.value());
+void Evaluator::ConfirmWeights() const { RemoveWeights(former_best_weights()); }
+
+// Whether the best weights are those of an evaluation that is not part of this run's course.
+bool Evaluator::WeightsAreStale() const {
+  if (evaluated_step_ == 0) return true;
+  try {
+    const auto step = StepOf(SafetensorsFile(best_weights()).content().metadata);
+    return step && *step > evaluated_step_;
+  } catch (const Error&) {
+    return false;  // training does not depend on a file that is missing or damaged
   }
+}
+
+void Evaluator::RestoreWeights() const {
+  std::error_code error;
+  if (WeightsAreStale()) {
+    const bool has_former =
+        evaluated_step_ != 0 && std::filesystem::exists(former_best_weights(), error);
+    if (has_former) {
+      std::filesystem::rename(former_best_weights(), best_weights(), error);
+      if (error) {
+        throw SystemError(fmt::format("cannot write {}", best_weights().string()), error.value());
+      }
+    } else {
+      RemoveWeights(best_weights());
+    }
+  }
+  RemoveWeights(former_best_weights());
 }
 
 std::filesystem::path Evaluator::best_weights() const {
   return directory_.weights() / "best.safetensors";
+}
+
+std::filesystem::path Evaluator::former_best_weights() const {
+  return directory_.weights() / ".best.safetensors.former";
 }
 
 }  // namespace stableaa

@@ -49,13 +49,19 @@ class Evaluator {
   // not count in a run that continues. Throws BadInput for a return that no run has.
   void SetEvaluatedStep(std::int64_t evaluated_step);
   void Load(ByteReader& in);
-  // Removes weights that do not come from an evaluation of this run.
-  void RemoveStaleWeights() const;
+  // To be called in this order: Confirm once a checkpoint with this object's state is safe on disk,
+  // and, in a run that has been loaded, Restore. An evaluation that replaces the best weights sets
+  // aside those of the last checkpoint until the next one. If there is none, because the run is
+  // killed before, the evaluation has not been: Restore brings back the weights from before it.
+  void ConfirmWeights() const;
+  void RestoreWeights() const;
 
  private:
   bool Play(std::int64_t step, const std::function<bool()>& stop);
   void KeepWeights() const;
+  bool WeightsAreStale() const;
   std::filesystem::path best_weights() const;
+  std::filesystem::path former_best_weights() const;
 
   const RunDirectory& directory_;
   const RunOptions& options_;

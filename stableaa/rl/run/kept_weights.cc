@@ -116,6 +116,14 @@ std::vector<KeptWeights> FindKeptWeights(const std::filesystem::path& run) {
                   none ? "; with \"every N steps\" or \"all evaluations\" a run keeps them" : ""));
 }
 
+void RequireOwnStep(const KeptWeights& kept, const WeightsMetadata& metadata) {
+  const std::optional<std::int64_t> step = StepOf(metadata);
+  if (step == kept.step) return;
+  throw BadInput(fmt::format(
+      "{}: expected the weights of step {}, as the name says, found those {}", ShownPath(kept.file),
+      kept.step, step ? fmt::format("of step {}", *step) : "of an unknown step"));
+}
+
 KeptWeights FindKeptWeights(const std::filesystem::path& run, std::int64_t step) {
   const std::vector<KeptWeights> kept = FindKeptWeights(run);
   const auto next = std::ranges::lower_bound(kept, step, {}, &KeptWeights::step);

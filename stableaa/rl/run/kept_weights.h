@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stableaa/nn/safetensors.h"
 #include "stableaa/rl/agent.h"
 #include "stableaa/rl/run/run_directory.h"
 #include "stableaa/rl/run/run_options.h"
@@ -67,6 +68,10 @@ struct KeptWeights {
 // In order of their steps; files with other names do not count. Throws BadInput if `run` is not the
 // directory of a run, or keeps none (the message names the key), or none yet.
 std::vector<KeptWeights> FindKeptWeights(const std::filesystem::path& run);
+
+// Throws BadInput if the file is of another step than its name says: somebody has renamed or copied
+// it.
+void RequireOwnStep(const KeptWeights& kept, const WeightsMetadata& metadata);
 
 // Those of one step. Throws BadInput, naming the nearest steps, if there are none.
 KeptWeights FindKeptWeights(const std::filesystem::path& run, std::int64_t step);

@@ -148,6 +148,41 @@ TEST_F(KeptWeightsTest, ThoseAfterTheCheckpointAreRemovedOnResume) {
   }
 }
 
+// A kill leaves the best weights of an evaluation after the checkpoint. To the resumed run it has
+// not been: should the run stop before, the best are those from before the checkpoint.
+TEST_F(KeptWeightsTest, TheBestAreThoseOfTheRunThatGoesOn) {
+  const auto step_of_best = [](const fs::path& of) {
+    return StepOf(SafetensorsFile(of / "weights/best.safetensors").content().metadata);
+  };
+  const std::vector<std::string> often = {"eval.interval_steps=10"};
+  const fs::path run = folder_ / "run", copy = folder_ / "copy";
+  const auto copy_it = [&](const TrainProgress& now) {
+    if (now.step == 115) fs::copy(run, copy, fs::copy_options::recursive);
+  };
+  EXPECT_TRUE(Trainer::Start(run, Options("none", often))->Run({.progress = copy_it}));
+  RunOptions until_then = Options("none", often);
+  until_then.train.steps = 60;
+  const fs::path shorter = Run("shorter", until_then);
+  ASSERT_GT(step_of_best(copy), 60);  // or the test shows nothing
+
+  EXPECT_FALSE(Trainer::Resume(copy)->Run({.stop = [] { return true; }}));
+  EXPECT_LE(step_of_best(copy), 60);
+  EXPECT_TRUE(FileContent(copy / "weights/best.safetensors") ==
+              FileContent(shorter / "weights/best.safetensors"));
+  EXPECT_TRUE(Trainer::Resume(copy)->Run());
+  ExpectSameResults(copy, run);
+  EXPECT_FALSE(fs::exists(copy / "weights/.best.safetensors.former"));
+}
+
+// Training does not depend on it.
+TEST_F(KeptWeightsTest, ADamagedFileOfTheBestDoesNotStopARun) {
+  const fs::path run = folder_ / "run";
+  const auto halfway = [steps = 0]() mutable { return ++steps > 100; };
+  EXPECT_FALSE(Trainer::Start(run, Options("none"))->Run({.stop = halfway}));
+  WriteContent(run / "weights/best.safetensors", "damaged");
+  EXPECT_TRUE(Trainer::Resume(run)->Run());
+}
+
 TEST_F(KeptWeightsTest, WhatIsNotThereIsExplained) {
   const fs::path run = Run("run", Options("every 60 steps"));
   const auto message = [&](std::int64_t step) {

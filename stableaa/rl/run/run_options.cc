@@ -110,7 +110,6 @@ void ValidateValues(const RunOptions& options) {
   options.optimizer.Validate();
   options.env.Validate();
   options.agent.Loss().Validate();
-  (void)KeepRule::Parse(options.train.keep_weights);
   Replay::RequireRoomForReturns(options.replay, options.agent.n_step, options.env.num_envs);
 }
 
@@ -146,7 +145,8 @@ void Describe(Config& config, RunOptions& options) {
              "Steps between two checkpoints; the end and Ctrl-C make one besides.");
   config.Text("checkpoint.keep_weights", &train.keep_weights,
               "Weights that are kept over time, for 'stableaa eval --at': none, every N steps, or "
-              "all evaluations.");
+              "all evaluations.",
+              [](const std::string& rule) { (void)KeepRule::Parse(rule); });
   config.Int("env.num_envs", &options.env.num_envs, {1, Replay::kMaxStreams},
              "Environments that training steps at once. Updates still come every "
              "train.update_interval_steps steps, counting those of all environments.");

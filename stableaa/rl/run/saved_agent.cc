@@ -15,7 +15,6 @@
 #include "stableaa/nn/foreign_weights.h"
 #include "stableaa/rl/agent.h"
 #include "stableaa/rl/replay/observation_layout.h"
-#include "stableaa/rl/run/kept_weights.h"
 #include "stableaa/rl/run/trust.h"
 
 namespace stableaa {
@@ -213,13 +212,18 @@ SavedAgent::SavedAgent(const SavedAgentSource& source, const fs::path& file,
     : weights_file_(file),
       weights_kind_(IsDirectory(source.path) && !source.step ? file.stem().string() : ""),
       options_(FindOptions(source, content.content())),
-      weights_(ReadNetwork(content.content(), options_)) {}
+      weights_(ReadNetwork(content.content(), options_)) {
+  if (IsDirectory(source.path) && source.step) {
+    RequireOwnStep({*source.step, file}, weights_.metadata);
+  }
+}
 
-void SavedAgent::TakeWeights(const fs::path& file) {
-  const SafetensorsFile content(file);
+void SavedAgent::TakeWeights(const KeptWeights& kept) {
+  const SafetensorsFile content(kept.file);
+  RequireOwnStep(kept, content.content().metadata);
   ReadMatchingWeightsInto(content.content(), weights_.parameters);
   weights_.metadata = content.content().metadata;
-  weights_file_ = file;
+  weights_file_ = kept.file;
 }
 
 WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step) {

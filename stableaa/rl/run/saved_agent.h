@@ -25,6 +25,7 @@
 #include "stableaa/core/error.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/nn/safetensors.h"
+#include "stableaa/rl/run/kept_weights.h"
 #include "stableaa/rl/run/run_options.h"
 #include "stableaa/rl/value/actor.h"
 
@@ -100,9 +101,9 @@ class SavedAgent {
   const WeightsMetadata& metadata() const { return weights_.metadata; }
   const Parameters& parameters() const { return weights_.parameters; }
 
-  // Goes on with another file's weights of the same network. Throws BadInput, changing nothing, if
-  // it is of another one.
-  void TakeWeights(const std::filesystem::path& file);
+  // Goes on with other kept weights of the same network. Throws BadInput, changing nothing, if they
+  // are of another one, or of another step.
+  void TakeWeights(const KeptWeights& kept);
 
   // Throws BadInput, with the numbers of both, unless the network fits its observations and
   // actions.

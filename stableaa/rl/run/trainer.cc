@@ -424,6 +424,7 @@ void Trainer::Checkpoint() {
   agent_->Save(out);
   WriteCheckedFile(directory_.state(), kCheckpointKind, kCheckpointVersion, out.bytes());
   agent_->RemoveOldFiles(directory_.checkpoint());
+  evaluator_.ConfirmWeights();
   checkpoint_step_ = step_;
 }
 
@@ -450,7 +451,7 @@ RunLogs::Rows Trainer::LoadCheckpoint(ByteReader& in, const CheckpointHead& head
 
 void Trainer::OpenLogs(const RunLogs::Rows& logged) {
   recorder_.Open(logged);
-  evaluator_.RemoveStaleWeights();
+  evaluator_.RestoreWeights();
   keeper_.RemoveLater(step_, evaluator_.evaluated_step());
 }
 

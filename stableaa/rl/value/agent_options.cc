@@ -38,6 +38,15 @@ NetworkSpec OwnNetwork(const std::string& layers, const InputSpec& input, int ac
   }
 }
 
+void RequireWholeUnits(const std::vector<double>& hidden) {
+  if (hidden.empty()) throw BadInput("network.hidden: expected at least one layer, found none");
+  for (const double units : hidden) {
+    if (units != static_cast<double>(static_cast<int>(units))) {
+      throw BadInput(fmt::format("network.hidden: expected whole numbers, found {}", units));
+    }
+  }
+}
+
 }  // namespace
 
 int AgentOptions::weights_batch() const {
@@ -135,7 +144,8 @@ void Describe(Config& config, AgentOptions& options) {
   config.Real("agent.huber_delta", &options.huber_delta, {.above = 0, .at_most = 1e6},
               "Where the Huber loss turns from square to line.");
   config.List("network.hidden", &options.hidden, {.at_least = 1, .at_most = 65536},
-              "Units of each hidden layer of the network for vectors (classic control).");
+              "Units of each hidden layer of the network for vectors (classic control).",
+              RequireWholeUnits);
   config.Text("network.layers", &options.layers,
               "Layers before the head, instead of the usual ones, as docs/networks.md writes them: "
               "conv(16, 8, 4) relu conv(32, 4, 2) relu flatten linear(256) relu.");
@@ -145,12 +155,6 @@ void AgentOptions::Validate() const {
   AgentOptions copy = *this;
   Config config;
   Describe(config, copy);
-  if (hidden.empty()) throw BadInput("network.hidden: expected at least one layer, found none");
-  for (const double units : hidden) {
-    if (units != static_cast<double>(static_cast<int>(units))) {
-      throw BadInput(fmt::format("network.hidden: expected whole numbers, found {}", units));
-    }
-  }
 }
 
 NetworkSpec AgentNetwork(const AgentOptions& options, const InputSpec& input, int actions) {
