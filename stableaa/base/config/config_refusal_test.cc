@@ -55,7 +55,8 @@ TEST_F(ConfigTest, AValueThatFailsItsCheckIsRefused) {
   EXPECT_EQ(LoadError("report.games = [\"a\", \"b\", \"c\", \"d\"]"),
             "my.toml:1: report.games: expected at most 3");
   EXPECT_EQ(LoadError("\n\n[report]\npair = [1]"), "my.toml:4: report.pair: expected 2 numbers");
-  EXPECT_EQ(LoadError("report.word = 5"), "my.toml:1: report.word wants a string, found 5");
+  EXPECT_EQ(LoadError("report.word = 5"),
+            "my.toml:1: report.word wants a string, found the integer 5");
   EXPECT_EQ(LoadError("report.word = \"good\"\nreport.pair = [3, 4]"), "no error");
   EXPECT_EQ(options_.word, "good");
 

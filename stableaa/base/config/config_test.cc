@@ -287,7 +287,7 @@ TEST_F(ConfigTest, KeysTellAllAboutThemselvesInTheOrderOfDeclaration) {
   config_.LoadText("\n\nanderson.damping = 0.5", "my.toml");
   config_.Set("anderson.weights.rule=raa");
   const std::vector<ConfigKey> keys = config_.Keys();
-  ASSERT_EQ(keys.size(), 11u);
+  ASSERT_EQ(keys.size(), 13u);
   EXPECT_EQ(keys[0].key, "seed");
   EXPECT_EQ(keys[1].key, "anderson.memory");
   EXPECT_EQ(keys[1].type, "integer");
