@@ -53,6 +53,7 @@ void RunEnvBench(const EnvBench& bench) {
   Describe(config, settings);
   const std::vector<ConfigKey> before = bench.settings.Apply(config);
   EnvironmentOptions options = settings.run.env;
+  if (options.workers == 0) options.workers = 1;  // can be compared with Python alone
   std::vector<std::string> ids = bench.ids;
   if (ids.empty()) {
     for (const EnvironmentListing& entry : ListEnvironments()) {
@@ -109,9 +110,9 @@ void AddEnvBenchCommand(CLI::App& bench) {
       *env, {.used = {"env."}, .except = {{{"env.num_envs"}, "--num-envs says that"}}});
   env->add_flag("--json", options->json, "One JSON object per environment");
   env->footer(
-      "For atari/ and gymnasium/ with one worker the same environments are also stepped by a loop "
-      "in\n"
-      "Python without the bridge, in turns; the ratio is the speed that is left with it. Medians.\n"
+      "For atari/ and gymnasium/ with one worker (the default here) the same environments are\n"
+      "also stepped by a loop in Python without the bridge, in turns; the ratio is the speed that\n"
+      "is left with it. Medians.\n"
       "Examples: stableaa bench env minatar/breakout\n"
       "          stableaa bench env atari/pong --num-envs 8 --set env.protocol=machado\n");
   env->callback([options] { RunEnvBench(*options); });

@@ -211,10 +211,12 @@ using BenchAtari = Bridge;
 
 // The best of a few tries, since other work on the machine disturbs two processes more than one.
 TEST_F(BenchAtari, TheBridgeKeepsNineTenthsOfTheSpeed) {
-  const auto env = Make("atari/pong", WithProtocol(Protocol::kMachado, 8));
+  EnvironmentOptions options = WithProtocol(Protocol::kMachado, 8);
+  options.workers = 1;  // as Python alone
+  const auto env = Make("atari/pong", options);
   double best = 0;
   for (int attempt = 0; attempt < 6 && best <= .9; ++attempt) {
-    best = std::max(best, *MeasureEnvironment(*env, 4).ratio);
+    best = std::max(best, MeasureEnvironment(*env, 4).ratio.value());
   }
   EXPECT_GT(best, .9);
 }
