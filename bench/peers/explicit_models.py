@@ -296,7 +296,7 @@ class DrnReader:
         self.state_rewards, self.row_rewards, self.labels = [], [], {}
 
     def model(self):
-        names = self.header().get("reward_models", "")
+        reward_line = self.header().get("reward_models", "")
         for line in self.lines:
             words = line.split(None, 1)
             if not words or words[0].startswith("//"):
@@ -307,20 +307,20 @@ class DrnReader:
                 self.action(words[1])
             else:
                 self.transition(line)
-        return self.built(names)
+        return self.built(reward_line)
 
     def header(self):
         """A key's value stands behind its colon or on the next line."""
         keys, key = {}, None
         for line in self.lines:
-            names, line = line, line.strip()
+            written, line = line, line.strip()
             if line == "@model":
                 break
             if line.startswith("@"):
                 key, _, value = line[1:].partition(":")
                 keys[key] = value.strip()
             elif key and not line.startswith("//"):
-                keys[key] = names if key == "reward_models" else f"{keys[key]} {line}".strip()
+                keys[key] = written if key == "reward_models" else f"{keys[key]} {line}".strip()
         if keys.get("type", "").upper() not in ("MDP", "DTMC"):
             raise ValueError(f"its type is {keys.get('type', 'missing')}, not MDP or DTMC")
         return keys
@@ -345,7 +345,7 @@ class DrnReader:
         self.columns.append(int(column))
         self.probabilities.append(float(probability))
 
-    def built(self, names):
+    def built(self, reward_line):
         states, rows = len(self.state_rows), len(self.offsets)
         state_rows = np.append(self.state_rows, rows).astype(np.int64)
         offsets = np.append(self.offsets, len(self.columns)).astype(np.int64)
@@ -358,7 +358,8 @@ class DrnReader:
         labels = {name: np.isin(np.arange(states), members)
                   for name, members in self.labels.items()}
         owner = np.repeat(np.arange(states), np.diff(state_rows))
-        names = reward_names(names, max(map(len, self.state_rewards + self.row_rewards), default=0))
+        names = reward_names(reward_line,
+                             max(map(len, self.state_rewards + self.row_rewards), default=0))
         rewards = {name: reward_column(self.state_rewards, place)[owner] +
                    reward_column(self.row_rewards, place) for place, name in enumerate(names)}
         return ExplicitModel(self.name, state_rows, normalised(matrix), rewards, labels)
