@@ -39,6 +39,12 @@ class Before {
   std::vector<Picture> frames_;
 };
 
+// The action of environment i, if it is continuous.
+std::span<const float> ElementsOf(const Actions& actions, std::size_t i, const Space& space) {
+  if (space.kind == Space::Kind::kDiscrete) return {};
+  return actions.values.subspan(i * space.size(), space.size());
+}
+
 // The game that an environment is playing.
 struct GameUnderWay {
   std::int64_t game = 0;
@@ -72,7 +78,7 @@ void Describe(Config& config, EvaluationOptions& options) {
                                          "of training.");
 }
 
-EvaluationResult Evaluate(Environment& environment, Actor& actor, const Parameters& parameters,
+EvaluationResult Evaluate(Environment& environment, Player& player, const Parameters& parameters,
                           std::int64_t episodes, double epsilon, std::uint64_t seed,
                           const std::function<void(const EvaluationStep&)>& on_step) {
   const auto envs = static_cast<std::size_t>(environment.num_envs());
@@ -80,7 +86,9 @@ EvaluationResult Evaluate(Environment& environment, Actor& actor, const Paramete
     throw std::logic_error("Evaluate: more environments than games");
   }
   const std::size_t observation = environment.spec().observation.size();
-  const auto actions = static_cast<std::size_t>(actor.num_actions());
+  const Space& space = environment.spec().action;
+  const std::size_t values =
+      space.kind == Space::Kind::kDiscrete ? static_cast<std::size_t>(space.n) : 0;
   std::vector<GameUnderWay> under_way(envs);
   for (std::size_t i = 0; i < envs; ++i) under_way[i].game = static_cast<std::int64_t>(i);
   std::vector<double> returns(static_cast<std::size_t>(episodes)), lengths(returns.size());
@@ -89,10 +97,10 @@ EvaluationResult Evaluate(Environment& environment, Actor& actor, const Paramete
   RandomStream random(seed, "evaluation");
   environment.Reset(random());
   for (std::int64_t left = episodes; left > 0;) {
-    const std::span<const float> values = actor.Values(parameters, environment.observations());
-    const std::span<const std::int32_t> chosen = actor.Choose(values, epsilon, random);
+    const Player::Choice choice =
+        player.Play(parameters, environment.observations(), epsilon, random);
     if (on_step) before.Keep(environment);
-    environment.Step({.indices = chosen});
+    environment.Step(choice.actions);
     for (std::size_t i = 0; i < envs; ++i) {
       GameUnderWay& now = under_way[i];
       if (now.game >= episodes) continue;  // has played its games and waits for the others
@@ -103,8 +111,9 @@ EvaluationResult Evaluate(Environment& environment, Actor& actor, const Paramete
                  .step = now.steps,
                  .environment = i,
                  .before = before.Row(i, observation),
-                 .values = values.subspan(i * actions, actions),
-                 .action = chosen[i],
+                 .values = choice.values.subspan(i * values, values),
+                 .action = choice.actions.indices.empty() ? 0 : choice.actions.indices[i],
+                 .action_values = ElementsOf(choice.actions, i, space),
                  .reward = environment.rewards()[i],
                  .terminated = environment.terminated()[i] != 0,
                  .truncated = environment.truncated()[i] != 0,

@@ -16,7 +16,7 @@
 #include "stableaa/env/environment.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/parameters.h"
-#include "stableaa/rl/value/actor.h"
+#include "stableaa/rl/player.h"
 
 namespace stableaa {
 
@@ -52,9 +52,12 @@ struct EvaluationStep {
   std::int64_t game = 0;  // from 0
   std::int64_t step = 0;  // in this game, from 0
   std::size_t environment = 0;
-  Observations before = {};            // what was acted on, in this environment
-  std::span<const float> values = {};  // of the actions
+  Observations before = {};  // what was acted on, in this environment
+  // Numbered actions: their values and the one chosen. Continuous ones: the elements of the action,
+  // in the environment's units.
+  std::span<const float> values = {};
   std::int32_t action = 0;
+  std::span<const float> action_values = {};
   double reward = 0;
   bool terminated = false;
   bool truncated = false;
@@ -70,12 +73,12 @@ struct EvaluationResult {
   std::vector<double> returns = {};  // by game
 };
 
-// `actor` is for environment.num_envs() environments, which must not exceed `episodes`. Draws from
+// `player` is for environment.num_envs() environments, which must not exceed `episodes`. Draws from
 // the seed's stream "evaluation": first the seed for resetting the environments, then what the
-// actor needs. So neither overlaps with what a training run draws from the same seed. on_step (may
+// player needs. So neither overlaps with what a training run draws from the same seed. on_step (may
 // be empty) is called for each counted step and may abort everything by throwing; environment and
-// actor can then be used again.
-EvaluationResult Evaluate(Environment& environment, Actor& actor, const Parameters& parameters,
+// player can then be used again.
+EvaluationResult Evaluate(Environment& environment, Player& player, const Parameters& parameters,
                           std::int64_t episodes, double epsilon, std::uint64_t seed,
                           const std::function<void(const EvaluationStep&)>& on_step = {});
 

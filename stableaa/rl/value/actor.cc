@@ -79,6 +79,12 @@ std::span<const float> Actor::Values(const Parameters& parameters,
   return values_;
 }
 
+Player::Choice Actor::Play(const Parameters& parameters, const Observations& observations,
+                           double epsilon, RandomStream& random) {
+  const std::span<const float> values = Values(parameters, observations);
+  return {.actions = {.indices = Choose(values, epsilon, random)}, .values = values};
+}
+
 std::span<const std::int32_t> Actor::Choose(std::span<const float> values, double epsilon,
                                             RandomStream& random) {
   if (values.size() != values_.size()) throw std::logic_error("Actor::Choose: wrong size");

@@ -11,6 +11,7 @@
 #include "stableaa/base/config/schedule.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/nn/network.h"
+#include "stableaa/rl/player.h"
 #include "stableaa/rl/replay/observation_layout.h"
 
 namespace stableaa {
@@ -48,8 +49,8 @@ struct ExplorationOptions {
 
 void Describe(Config& config, ExplorationOptions& options);
 
-// For a batch of environments. Not thread-safe.
-class Actor {
+// For a batch of environments with numbered actions. Not thread-safe.
+class Actor : public Player {
  public:
   Actor(std::shared_ptr<const Plan> plan, const ObservationLayout& layout, PolicyKind policy,
         double omega, int num_envs, int threads = 1);
@@ -65,6 +66,10 @@ class Actor {
 
   // The values of the actions, num_envs × actions. Valid until the next call.
   std::span<const float> Values(const Parameters& parameters, const Observations& observations);
+
+  // Like Act, but always with the values.
+  Choice Play(const Parameters& parameters, const Observations& observations, double epsilon,
+              RandomStream& random) override;
 
   // Like Act, with values that the caller already has.
   std::span<const std::int32_t> Choose(std::span<const float> values, double epsilon,
