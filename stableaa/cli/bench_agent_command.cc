@@ -20,6 +20,8 @@
 #include "stableaa/cli/settings.h"
 #include "stableaa/core/error.h"
 #include "stableaa/nn/network.h"
+#include "stableaa/rl/control/control_agent.h"
+#include "stableaa/rl/control/control_benchmark.h"
 #include "stableaa/rl/run/train_benchmark.h"
 #include "stableaa/rl/value/dqn_agent.h"
 #include "stableaa/rl/value/update_benchmark.h"
@@ -31,7 +33,7 @@ using Json = nlohmann::ordered_json;
 
 struct AgentBench {
   SettingsFlags settings;
-  std::string network = "minatar";
+  std::optional<std::string> network = {};  // none: the usual one for the preset
   int threads = 1;
   double seconds = 10;
   bool json = false;
@@ -39,6 +41,9 @@ struct AgentBench {
 
 // "nature" for "nature-dueling": the preset chooses the head.
 std::string Family(const std::string& network) { return network.substr(0, network.find('-')); }
+
+// Sizes of the networks of agents with continuous actions.
+constexpr const char* kControlNetwork = "half_cheetah";
 
 std::string NetworkName(const RunOptions& options, const std::string& network) {
   return Family(network) + (options.agent.head == HeadKind::kDueling ? "-dueling" : "");
@@ -60,21 +65,33 @@ RunOptions Options(const AgentBench& bench, const std::optional<std::string>& en
   return settings.run;
 }
 
-void RunUpdate(const AgentBench& bench) {
-  const std::string family = Family(bench.network);
-  const RunOptions options = Options(bench, EnvironmentOf(family));
-  const LearnerOptions update = DqnAgent::LearnerOptionsOf(options);
-  RequireMemory("bench update", UpdateBenchmarkBytes(update, family),
-                "try --set replay.size=100000");
-  if (!bench.json) {
-    PrintPlain("{}; {}\nfilling the replay with {} states\n", MachineName(), CompilerName(),
-               options.replay.size);
-    std::fflush(stdout);
+// The network's family; for agents with continuous actions kControlNetwork.
+std::string FamilyFor(const AgentBench& bench) {
+  const RunOptions options = Options(bench, HalfCheetahSizes().id);
+  const bool is_control = IsControl(options.agent.algorithm);
+  const std::string family =
+      Family(bench.network.value_or(is_control ? kControlNetwork : "minatar"));
+  if (is_control != (family == kControlNetwork)) {
+    throw BadInput(fmt::format(
+        "--network: {} is not for preset {}: {}", family, options.train.preset,
+        is_control ? "its actions are continuous, take half_cheetah" : "its actions are numbered"));
   }
-  const UpdateTiming timing = MeasureUpdate(update, family);
+  return family;
+}
+
+void AnnounceFilling(const AgentBench& bench, const RunOptions& options, std::uint64_t bytes) {
+  RequireMemory("bench update", bytes, "try --set replay.size=100000");
+  if (bench.json) return;
+  PrintPlain("{}; {}\nfilling the replay with {} states\n", MachineName(), CompilerName(),
+             options.replay.size);
+  std::fflush(stdout);
+}
+
+void PrintUpdate(const AgentBench& bench, const RunOptions& options, const std::string& network,
+                 const UpdateTiming& timing) {
   if (bench.json) {
     const Json object = {{"preset", options.train.preset},
-                         {"network", NetworkName(options, family)},
+                         {"network", network},
                          {"batch", options.train.batch},
                          {"threads", bench.threads},
                          {"replay_size", options.replay.size},
@@ -94,19 +111,36 @@ void RunUpdate(const AgentBench& bench) {
   PrintPlain(
       "{:<18} {:<16} {:>5} {:>7} {:>9.4g} {:>8.1f} {:>8} {:>6.0f} % {:>7.1f} % {:>6.0f} "
       "% {:>7.0f} %\n",
-      options.train.preset, NetworkName(options, family), options.train.batch, bench.threads,
-      timing.ms_per_update, timing.gflops,
+      options.train.preset, network, options.train.batch, bench.threads, timing.ms_per_update,
+      timing.gflops,
       std::isnan(timing.sgemm_gflops) ? "-" : fmt::format("{:.1f}", timing.sgemm_gflops),
       100 * timing.hit_rate, 100 * timing.sampling_share, 100 * timing.targets_share,
       100 * timing.gradient_share);
 }
 
-void RunAct(const AgentBench& bench) {
-  const std::string family = Family(bench.network);
+void RunUpdate(const AgentBench& bench) {
+  const std::string family = FamilyFor(bench);
+  if (family == kControlNetwork) {
+    const RunOptions options = Options(bench, HalfCheetahSizes().id);
+    const ControlLearnerOptions update = ControlAgent::LearnerOptionsOf(options);
+    AnnounceFilling(bench, options, ControlBenchmarkBytes(update));
+    return PrintUpdate(bench, options, family, MeasureControlUpdate(update));
+  }
   const RunOptions options = Options(bench, EnvironmentOf(family));
-  const std::string name = NetworkName(options, family);
-  const double us =
-      1e6 * MeasureDecision(options.agent, options.exploration.policy, options.threads(), family);
+  const LearnerOptions update = DqnAgent::LearnerOptionsOf(options);
+  AnnounceFilling(bench, options, UpdateBenchmarkBytes(update, family));
+  PrintUpdate(bench, options, NetworkName(options, family), MeasureUpdate(update, family));
+}
+
+void RunAct(const AgentBench& bench) {
+  const std::string family = FamilyFor(bench);
+  const bool is_control = family == kControlNetwork;
+  const RunOptions options =
+      Options(bench, is_control ? HalfCheetahSizes().id : EnvironmentOf(family));
+  const std::string name = is_control ? family : NetworkName(options, family);
+  const double us = 1e6 * (is_control ? MeasureControlDecision(options.agent, options.threads())
+                                      : MeasureDecision(options.agent, options.exploration.policy,
+                                                        options.threads(), family));
   if (bench.json) {
     const Json object = {{"preset", options.train.preset},
                          {"network", name},
@@ -150,10 +184,12 @@ void RunTrain(const AgentBench& bench) {
 }
 
 void AddNetworkFlag(CLI::App& command, AgentBench& bench) {
-  const std::vector<std::string> names = NetworkNames();
+  std::vector<std::string> names = NetworkNames();
+  names.emplace_back(kControlNetwork);
   command
       .add_option("--network", bench.network,
-                  "Network; whether it is dueling, the preset says (default: minatar)")
+                  "Network; whether it is dueling, the preset says (default: minatar, and "
+                  "half_cheetah for agents with continuous actions)")
       ->check(CLI::IsMember(names).description(""))
       ->type_name(fmt::format("{}", fmt::join(names, "|")));
 }
@@ -187,7 +223,9 @@ void AddAgentBenchCommands(CLI::App& bench) {
   update_command->footer(
       "The hyperparameters are those of the network's family (nature: Atari, a replay of a million "
       "made-up\n"
-      "pictures, which takes about 1.5 GB). 200 updates, evenly spread over the time between two "
+      "pictures, which takes about 1.5 GB; half_cheetah: made-up transitions of 17 observed "
+      "numbers "
+      "and 6 per action). 200 updates, evenly spread over the time between two "
       "shifts of the\n"
       "target networks, and the work of a shift; hits: values of target networks found in the "
       "cache.\n"

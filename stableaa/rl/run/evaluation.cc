@@ -137,4 +137,20 @@ EvaluationResult Evaluate(Environment& environment, Player& player, const Parame
           .returns = std::move(returns)};
 }
 
+std::optional<EvaluationResult> EvaluateUnlessStopped(Environment& environment, Player& player,
+                                                      const Parameters& parameters,
+                                                      const EvaluationOptions& options,
+                                                      std::uint64_t seed,
+                                                      const std::function<bool()>& stop) {
+  struct Stopped {};
+  try {
+    return Evaluate(environment, player, parameters, options.episodes, options.epsilon, seed,
+                    [&stop](const EvaluationStep&) {
+                      if (stop && stop()) throw Stopped{};
+                    });
+  } catch (const Stopped&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace stableaa

@@ -82,6 +82,14 @@ EvaluationResult Evaluate(Environment& environment, Player& player, const Parame
                           std::int64_t episodes, double epsilon, std::uint64_t seed,
                           const std::function<void(const EvaluationStep&)>& on_step = {});
 
+// The same with options.episodes and options.epsilon. Polls `stop` (may be empty) in every step and
+// returns nothing as soon as it is true.
+std::optional<EvaluationResult> EvaluateUnlessStopped(Environment& environment, Player& player,
+                                                      const Parameters& parameters,
+                                                      const EvaluationOptions& options,
+                                                      std::uint64_t seed,
+                                                      const std::function<bool()>& stop);
+
 }  // namespace stableaa
 
 #endif  // STABLEAA_RL_RUN_EVALUATION_H_

@@ -13,7 +13,8 @@ namespace {
 
 // Whether restarts watch for a growing residual, which needs a sample as mixing weights do.
 bool WatchesResiduals(const AgentOptions& agent) {
-  return agent.restart == WindowRestart::kGrowth && agent.window() > 1;
+  return agent.algorithm == AgentAlgorithm::kDqn && agent.restart == WindowRestart::kGrowth &&
+         agent.window() > 1;
 }
 
 bool HasPenalty(const AgentOptions& agent) {
@@ -23,6 +24,13 @@ bool HasPenalty(const AgentOptions& agent) {
 bool IsSmooth(const AgentOptions& agent) {
   return agent.backup != AgentBackup::kMax && agent.backup != AgentBackup::kDouble;
 }
+
+bool IsOf(const RunOptions& run, AgentAlgorithm algorithm) {
+  return run.agent.algorithm == algorithm;
+}
+
+bool IsDqn(const RunOptions& run) { return IsOf(run, AgentAlgorithm::kDqn); }
+bool IsSac(const RunOptions& run) { return IsOf(run, AgentAlgorithm::kSac); }
 
 bool IsAdam(const RunOptions& run) { return run.optimizer.kind == OptimizerKind::kAdam; }
 
@@ -37,6 +45,45 @@ struct Rule {
 const std::vector<Rule>& Rules() {
   using Run = const RunOptions&;
   static const std::vector<Rule> kRules = {
+      {{"agent.head", "agent.backup", "agent.omega", "agent.restart",
+        "agent.restart_interval_updates", "agent.restart_growth", "exploration.policy",
+        "exploration.epsilon", "exploration.epsilon_start", "exploration.epsilon_end",
+        "exploration.epsilon_steps", "train.lookahead_updates"},
+       [](Run run) { return !IsDqn(run); },
+       {"agent.algorithm"}},
+      {{"control.window", "control.polyak", "control.policy_delay", "control.target_noise",
+        "control.target_noise_clip", "control.exploration_noise", "control.noise_correlation",
+        "control.actor_learning_rate", "control.temperature", "control.first_temperature",
+        "control.target_entropy", "control.temperature_learning_rate", "control.actor_loss"},
+       IsDqn,
+       {"agent.algorithm"}},
+      {{"control.target_noise", "control.target_noise_clip"},
+       [](Run run) { return !IsOf(run, AgentAlgorithm::kTd3); },
+       {"agent.algorithm"}},
+      {{"control.exploration_noise"}, IsSac, {"agent.algorithm"}},
+      {{"control.temperature", "control.first_temperature", "control.target_entropy",
+        "control.temperature_learning_rate"},
+       [](Run run) { return !IsSac(run); },
+       {"agent.algorithm"}},
+      {{"control.first_temperature", "control.target_entropy", "control.temperature_learning_rate"},
+       [](Run run) { return run.control.temperature.has_value(); },
+       {"control.temperature"}},
+      {{"control.target_noise_clip"},
+       [](Run run) { return run.control.target_noise == 0; },
+       {"control.target_noise"}},
+      {{"control.window"},
+       [](Run run) { return run.agent.mixer == MixerKind::kSingle; },
+       {"agent.mixer"}},
+      {{"control.actor_loss"}, [](Run run) { return !run.agent.mixes(); }, {"agent.mixer"}},
+      {{"agent.target_interval_updates"},
+       [](Run run) { return !IsDqn(run) && run.agent.mixer == MixerKind::kSingle; },
+       {"agent.mixer"}},
+      {{"agent.target_interval_updates"},
+       [](Run run) {
+         return !IsDqn(run) && run.control.window == WindowKind::kConsecutive &&
+                run.agent.weights.refresh == WeightRefresh::kUpdate;
+       },
+       {"control.window", "agent.weights.refresh"}},
       {{"agent.targets", "agent.restart", "agent.restart_interval_updates", "agent.restart_growth"},
        [](Run run) { return run.agent.mixer == MixerKind::kSingle; },
        {"agent.mixer"}},

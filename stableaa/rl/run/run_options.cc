@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -52,7 +53,8 @@ bool IsPresetFile(const std::string& preset) {
   return preset.ends_with(".toml") || preset.find('/') != std::string::npos;
 }
 
-ConfigSource BuiltInPreset(const std::string& preset) {
+// Adds a built-in preset after the one that it builds on.
+void AddBuiltInPreset(const std::string& preset, std::vector<ConfigSource>& sources) {
   const auto text = FindConfig("presets/" + preset);
   if (!text) {
     std::vector<std::string> names;
@@ -64,21 +66,23 @@ ConfigSource BuiltInPreset(const std::string& preset) {
             ? fmt::format(" (there are {}; a file ends in .toml)", fmt::join(names, ", "))
             : suggestion));
   }
-  return ConfigSource::FromText(*text, fmt::format("preset {}", preset));
+  ConfigSource own = ConfigSource::FromText(*text, fmt::format("preset {}", preset));
+  if (const auto base = own.TakeRemark("preset")) AddBuiltInPreset(base->text, sources);
+  sources.push_back(std::move(own));
 }
 
-void AddPresetFile(const std::filesystem::path& file, int depth,
-                   std::vector<ConfigSource>& sources) {
+void AddPresetFile(const std::filesystem::path& file, int depth, PresetKeys& keys) {
   ConfigSource own = ConfigSource::FromText(ReadRegularFile(file, kLargestConfig), ShownPath(file));
   if (const auto base = own.TakeRemark("preset")) {
     if (!IsPresetFile(base->text)) {
       try {
-        sources.push_back(BuiltInPreset(base->text));
+        AddBuiltInPreset(base->text, keys.sources);
+        keys.built_in = keys.sources.size();
       } catch (const Error& error) {
         throw BadInput(fmt::format("{}: {}", base->place, error.what()));
       }
     } else if (depth < kMostPresetFiles) {
-      AddPresetFile(file.parent_path() / base->text, depth + 1, sources);
+      AddPresetFile(file.parent_path() / base->text, depth + 1, keys);
     } else {
       throw BadInput(
           fmt::format("{}: more than {} presets build on one another, or they do so in a circle",
@@ -97,7 +101,32 @@ void AddPresetFile(const std::filesystem::path& file, int depth,
                       mention.place));
     }
   }
-  sources.push_back(std::move(own));
+  keys.sources.push_back(std::move(own));
+}
+
+// ---- Values tuned for an environment and an algorithm ----
+
+bool Lists(const std::string& words, const std::string& word) {
+  std::istringstream in(words);
+  for (std::string one; in >> one;) {
+    if (one == word) return true;
+  }
+  return false;
+}
+
+// Each file says in its remarks what it is for.
+void ApplyTuned(Config& config, const std::string& env) {
+  const std::vector<ConfigKey> keys = config.Keys();
+  const std::string algorithm =
+      std::ranges::find(keys, "agent.algorithm", &ConfigKey::key)->value;
+  for (const BuiltInConfig& built_in : BuiltInConfigs()) {
+    if (!built_in.name.starts_with("tuned/")) continue;
+    ConfigSource tuned = ConfigSource::FromText(built_in.text, std::string(built_in.name));
+    const std::string environments = tuned.TakeRemark("environments")->text;
+    const std::string algorithms = tuned.TakeRemark("algorithms")->text;
+    if (!Lists(environments, env)) continue;
+    if (Lists(algorithms, algorithm.substr(1, algorithm.size() - 2))) config.Apply(tuned);
+  }
 }
 
 // Everything but whether the environment exists.
@@ -106,6 +135,7 @@ void ValidateValues(const RunOptions& options) {
   Config config;
   Describe(config, copy);
   options.agent.Validate();
+  options.control.Validate();
   options.replay.Validate();
   options.optimizer.Validate();
   options.env.Validate();
@@ -137,6 +167,7 @@ void Describe(Config& config, RunOptions& options) {
   config.Int("train.log_interval_steps", &train.log_interval_steps, {1, kMaxSteps},
              "Steps between two rows of metrics.csv; evaluations have rows besides.");
   Describe(config, options.agent);
+  Describe(config, options.control);
   Describe(config, options.exploration);
   Describe(config, options.replay);
   Describe(config, options.optimizer);
@@ -181,7 +212,8 @@ PresetKeys ReadPreset(const std::string& preset, const std::filesystem::path& fo
   PresetKeys keys;
   if (!IsPresetFile(preset)) {
     keys.name = preset;
-    if (!preset.empty()) keys.sources.push_back(BuiltInPreset(preset));
+    if (!preset.empty()) AddBuiltInPreset(preset, keys.sources);
+    keys.built_in = keys.sources.size();
     return keys;
   }
   keys.name = std::filesystem::path(preset).stem().string();
@@ -191,7 +223,7 @@ PresetKeys ReadPreset(const std::string& preset, const std::filesystem::path& fo
                     "runs of both for the same; rename the file",
                     ShownPath(preset), keys.name));
   }
-  AddPresetFile(folder / preset, 1, keys.sources);
+  AddPresetFile(folder / preset, 1, keys);
   RunOptions options;
   Config config;
   Describe(config, options);
@@ -207,7 +239,10 @@ void LoadPreset(Config& config, const std::string& env, const PresetKeys& preset
     }
     config.Set(fmt::format("train.env={}", NormalizedId(env)), "environment");
   }
-  for (const ConfigSource& source : preset.sources) config.Apply(source);
+  for (std::size_t i = 0; i < preset.sources.size(); ++i) {
+    config.Apply(preset.sources[i]);
+    if (i + 1 == preset.built_in && !env.empty()) ApplyTuned(config, NormalizedId(env));
+  }
   if (!preset.name.empty()) {
     config.Set(fmt::format("train.preset={}", preset.name), fmt::format("preset {}", preset.name));
   }

@@ -1,12 +1,15 @@
 // Everything that a training run depends on, in one struct, and where its values come from:
 //
-//   defaults < family of the environment < preset < the user's file < single keys
+//   defaults < family of the environment < preset < values tuned for environment and algorithm
+//   < the user's preset < the user's file < single keys
 //
-// Families (atari, minatar, classic) and presets (stable-aa, dqn, ...) are the TOML files under
-// configs/, which are compiled into the library. A preset can also be a file of the user's.
+// Families (atari, minatar, classic), presets (stable-aa, dqn, ...) and tuned values are the TOML
+// files under configs/, which are compiled into the library. A preset can also be a file of the
+// user's, which may build on one of these.
 #ifndef STABLEAA_RL_RUN_RUN_OPTIONS_H_
 #define STABLEAA_RL_RUN_RUN_OPTIONS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -15,6 +18,7 @@
 #include "stableaa/base/config/config.h"
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/optimizer.h"
+#include "stableaa/rl/control/control_options.h"
 #include "stableaa/rl/replay/replay.h"
 #include "stableaa/rl/run/evaluation.h"
 #include "stableaa/rl/value/actor.h"
@@ -77,6 +81,7 @@ struct TrainOptions {
 struct RunOptions {
   TrainOptions train;
   AgentOptions agent;
+  ControlOptions control;
   ExplorationOptions exploration;
   ReplayOptions replay;
   OptimizerOptions optimizer;
@@ -104,6 +109,7 @@ std::vector<Preset> Presets();
 struct PresetKeys {
   std::string name;                        // train.preset; that of a file is its stem
   std::vector<ConfigSource> sources = {};  // later ones win
+  std::size_t built_in = 0;                // how many of them, the first ones, are built in
 };
 
 // `preset` is the name of a built-in preset or, if it ends in .toml or has a / in it, a file of

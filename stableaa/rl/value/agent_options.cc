@@ -8,7 +8,8 @@
 namespace stableaa {
 namespace {
 
-constexpr int kUpdateSample = 128;  // the paper's
+constexpr int kUpdateSample = 128;   // the paper's
+constexpr int kControlSample = 400;  // that of RAA's code
 constexpr int kSyncSample = 1024;
 
 // Without a penalty, directions that differ only by sampling noise are dropped.
@@ -51,7 +52,8 @@ void RequireWholeUnits(const std::vector<double>& hidden) {
 
 int AgentOptions::weights_batch() const {
   if (weights.batch > 0) return weights.batch;
-  return weights.refresh == WeightRefresh::kUpdate ? kUpdateSample : kSyncSample;
+  if (weights.refresh == WeightRefresh::kSync) return kSyncSample;
+  return algorithm == AgentAlgorithm::kDqn ? kUpdateSample : kControlSample;
 }
 
 Backup AgentOptions::BackupAt(std::int64_t time) const {
@@ -75,6 +77,13 @@ WeightOptions AgentOptions::WeightsFor(double eta_value) const {
 }
 
 void Describe(Config& config, AgentOptions& options) {
+  config.Choice("agent.algorithm", &options.algorithm,
+                {{"dqn", AgentAlgorithm::kDqn},
+                 {"ddpg", AgentAlgorithm::kDdpg},
+                 {"td3", AgentAlgorithm::kTd3},
+                 {"sac", AgentAlgorithm::kSac}},
+                "How the agent learns: dqn for numbered actions, the others for continuous ones, "
+                "with an actor and mixed critics.");
   config.Choice("agent.head", &options.head,
                 {{"plain", HeadKind::kPlain}, {"dueling", HeadKind::kDueling}},
                 "Head of the network. dueling: Q = V + A - mean A (Wang et al. 2016).");
@@ -113,14 +122,14 @@ void Describe(Config& config, AgentOptions& options) {
   config.Int("agent.target_interval_updates", &options.target_interval_updates,
              {1, std::int64_t{1} << 40},
              "M: after so many updates the oldest target network goes and a copy of the online "
-             "network comes.");
+             "network comes; with continuous actions, of the critics' Polyak average.");
   config.Choice("agent.weights.refresh", &options.weights.refresh,
                 {{"update", WeightRefresh::kUpdate}, {"sync", WeightRefresh::kSync}},
                 "When mixing weights are computed: in each update on a small sample (the paper's "
                 "Algorithm 1), or once per shift of the target networks on a large one.");
   config.Int("agent.weights.batch", &options.weights.batch, {0, 65536},
-             "Transitions that mixing weights are computed from. 0: 128 for update, 1024 for "
-             "sync.");
+             "Transitions that mixing weights are computed from. 0: 128 for update (400 with "
+             "continuous actions), 1024 for sync.");
   config.Choice("agent.weights.eta", &options.weights.eta,
                 {{"fixed", EtaChoice::kFixed}, {"auto", EtaChoice::kAuto}},
                 "fixed: agent.eta. auto: of 1e-6, 1e-5, ..., 10 the one whose weights, fitted on "

@@ -17,6 +17,13 @@ namespace stableaa {
 
 class Config;
 
+enum class AgentAlgorithm {
+  kDqn,  // numbered actions; the others have continuous ones (control/control_options.h)
+  kDdpg,
+  kTd3,
+  kSac,
+};
+
 enum class HeadKind { kPlain, kDueling };
 
 enum class AgentBackup {
@@ -54,8 +61,9 @@ struct MixingOptions {
   // sample per shift of the target networks.
   WeightRefresh refresh = WeightRefresh::kSync;
 
-  // Transitions in the sample, 1 to 65536; 0 means 128 for kUpdate, 1024 for kSync. A larger sample
-  // gives less noisy weights, but every target network has to evaluate its states.
+  // Transitions in the sample, 1 to 65536; 0 means 128 for kUpdate (with continuous actions 400, of
+  // which the update's batch is the first part), 1024 for kSync. A larger sample gives less noisy
+  // weights, but every target network has to evaluate its states.
   int batch = 0;
 
   // kFixed: AgentOptions::eta. kAuto: whichever of 1e-6, 1e-5, …, 10 gives weights that, fitted on
@@ -69,6 +77,11 @@ struct MixingOptions {
 
 // Keys agent.*, and network.* for the last two.
 struct AgentOptions {
+  // How the agent learns. kDqn: a value per action; the options below are its own unless they say
+  // otherwise. The others have an actor and critics; of the options below they use the mixer and
+  // its parameters, on the critics, the discount, the returns, the loss and the layers.
+  AgentAlgorithm algorithm = AgentAlgorithm::kDqn;
+
   // Head of the network. kDueling: Q = V + A − mean A (Wang et al. 2016).
   HeadKind head = HeadKind::kPlain;
 
@@ -103,7 +116,8 @@ struct AgentOptions {
   int n_step = 1;
 
   // M: after this many updates, a copy of the online network replaces the oldest target network. 1
-  // to 2^40.
+  // to 2^40. With continuous actions: K, the updates between two copies of the critics' Polyak
+  // average, of a window that is spaced.
   std::int64_t target_interval_updates = 1000;
 
   MixingOptions weights;

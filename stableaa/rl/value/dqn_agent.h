@@ -14,17 +14,15 @@
 #include <vector>
 
 #include "stableaa/nn/plan.h"
-#include "stableaa/rl/agent.h"
-#include "stableaa/rl/replay/observation_layout.h"
-#include "stableaa/rl/replay/replay.h"
+#include "stableaa/rl/replay_agent.h"
 #include "stableaa/rl/value/actor.h"
 #include "stableaa/rl/value/learner.h"
 
 namespace stableaa {
 
-class DqnAgent : public Agent {
+class DqnAgent : public ReplayAgent {
  public:
-  // Throws BadInput for continuous actions and for a network that does not fit the observations.
+  // For numbered actions. Throws BadInput for a network that does not fit the observations.
   static void RequireFits(const RunOptions& options, const EnvironmentSpec& spec);
   static AgentMemory EstimateMemory(const RunOptions& options, const EnvironmentSpec& spec);
 
@@ -37,7 +35,6 @@ class DqnAgent : public Agent {
   DqnAgent(const RunOptions& options, const EnvironmentSpec& spec);
 
   void StartFrom(const Parameters& first) override { learner_.StartFrom(first); }
-  void Begin(int environment, const Observations& observations) override;
   Actions Act(std::int64_t step, const Observations& observations, RandomStream& random) override;
   void Remember(int environment, const ActionOutcome& outcome) override;
   std::span<const double> Update(std::int64_t step) override;
@@ -53,28 +50,17 @@ class DqnAgent : public Agent {
                                            const std::function<bool()>& stop) override;
 
   void WriteDiagnosis(const std::filesystem::path& path) const override;
-  void SaveFiles(const std::filesystem::path& directory) override;
   void Save(ByteWriter& out) const override;
-  void RemoveOldFiles(const std::filesystem::path& directory) const override;
   void Load(ByteReader& in, const std::filesystem::path& directory,
             const RunPosition& position) override;
 
  private:
-  bool UpdateIsDue(std::int64_t step) const;
-  MetricRow MixingMetrics(std::int64_t step) const;
-  void CheckLoaded(const ByteReader& in, const RunPosition& position);
-  std::span<const std::uint8_t> Encode(const Observations& observations, int environment);
-
-  const RunOptions options_;
-  const ObservationLayout layout_;
   const std::shared_ptr<const Plan> plan_;
-  Replay replay_;
   Learner learner_;
   Actor actor_;
   std::unique_ptr<Actor> evaluation_actor_;  // made when first needed
   std::span<const std::int32_t> actions_;    // from the last Act
   std::array<double, 3> update_values_ = {};
-  std::vector<std::uint8_t> encoded_;
 };
 
 }  // namespace stableaa

@@ -1,0 +1,164 @@
+#include "stableaa/rl/control/critic_history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "stableaa/core/binary_io.h"
+#include "stableaa/core/saved_number.h"
+
+namespace stableaa {
+namespace {
+
+void LoadCritics(ByteReader& in, CriticSet& critics) {
+  for (Parameters& critic : critics) {
+    critic.Load(in);
+    if (!critic.AllFinite()) throw in.Wrong("expected finite weights of critics");
+  }
+}
+
+}  // namespace
+
+CriticHistory::CriticHistory(const CriticHistoryOptions& options, CriticValues& values)
+    : options_(options), values_(values) {}
+
+std::uint64_t CriticHistory::Bytes(const CriticHistoryOptions& options, const Plan& plan,
+                                   int critics) {
+  if (options.members == 1) return 0;
+  return static_cast<std::uint64_t>(options.members) *
+         (static_cast<std::uint64_t>(critics) * plan.parameters * sizeof(float) +
+          static_cast<std::uint64_t>(options.cached_states) *
+              (sizeof(float) + sizeof(std::uint32_t)));
+}
+
+CriticHistory::Copy CriticHistory::NewCopy(const CriticSet& average) {
+  if (spare_.empty()) {
+    const auto states = static_cast<std::size_t>(options_.cached_states);
+    return {average, std::vector<std::uint32_t>(states), std::vector<float>(states)};
+  }
+  Copy copy = std::move(spare_.back());
+  spare_.pop_back();
+  for (std::size_t c = 0; c < average.size(); ++c) copy.critics[c].CopyFrom(average[c]);
+  std::ranges::fill(copy.tags, 0);
+  return copy;
+}
+
+void CriticHistory::BeforeMove(const CriticSet& average) {
+  if (options_.window != WindowKind::kConsecutive || options_.members == 1) return;
+  if (count() == options_.members) {
+    spare_.push_back(std::move(copies_.front()));
+    copies_.pop_front();
+  }
+  copies_.push_back(NewCopy(average));
+}
+
+void CriticHistory::TakeCopy(const CriticSet& average) {
+  if (options_.window != WindowKind::kSpaced || options_.members == 1) return;
+  if (pending_) {
+    if (count() == options_.members) {
+      spare_.push_back(std::move(copies_.front()));
+      copies_.pop_front();
+    }
+    copies_.push_back(std::move(*pending_));
+  }
+  pending_ = NewCopy(average);
+}
+
+std::span<const CriticSet* const> CriticHistory::Members(const CriticSet& average) {
+  members_.clear();
+  for (const Copy& copy : copies_) members_.push_back(&copy.critics);
+  members_.push_back(&average);
+  return members_;
+}
+
+void CriticHistory::StoredValues(const CriticSet& average, const StateActions& pairs,
+                                 std::span<const std::int64_t> ids, std::span<float> out) {
+  if (options_.cached_states == 0) return values_.Compute(Members(average), pairs, out);
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    StoredValuesOf(copies_[i], pairs, ids, out.subspan(i * pairs.count, pairs.count));
+  }
+  const CriticSet* const newest = &average;
+  values_.Compute({&newest, 1}, pairs, out.subspan(copies_.size() * pairs.count, pairs.count));
+}
+
+std::size_t CriticHistory::PlaceOf(std::int64_t id) const {
+  return static_cast<std::size_t>(id % options_.cached_states);
+}
+
+std::uint32_t CriticHistory::TagOf(std::int64_t id) const {
+  return static_cast<std::uint32_t>(id / options_.cached_states + 1);
+}
+
+void CriticHistory::Remember(int i, std::int64_t id, float value) {
+  if (options_.cached_states == 0) return;
+  Copy& copy = copies_[static_cast<std::size_t>(i)];
+  copy.tags[PlaceOf(id)] = TagOf(id);
+  copy.values[PlaceOf(id)] = value;
+}
+
+void CriticHistory::StoredValuesOf(Copy& copy, const StateActions& pairs,
+                                   std::span<const std::int64_t> ids, std::span<float> out) {
+  misses_.clear();
+  states_.clear();
+  actions_.clear();
+  for (std::size_t j = 0; j < ids.size(); ++j) {
+    if (copy.tags[PlaceOf(ids[j])] == TagOf(ids[j])) {
+      out[j] = copy.values[PlaceOf(ids[j])];
+      continue;
+    }
+    misses_.push_back(j);
+    const StateActions pair = pairs.Part(j, 1);
+    states_.insert(states_.end(), pair.states.begin(), pair.states.end());
+    actions_.insert(actions_.end(), pair.actions.begin(), pair.actions.end());
+  }
+  missing_.resize(misses_.size());
+  const CriticSet* const set = &copy.critics;
+  values_.Compute({&set, 1}, {misses_.size(), states_, actions_}, missing_);
+  for (std::size_t k = 0; k < misses_.size(); ++k) {
+    const std::size_t j = misses_[k];
+    out[j] = missing_[k];
+    copy.tags[PlaceOf(ids[j])] = TagOf(ids[j]);
+    copy.values[PlaceOf(ids[j])] = missing_[k];
+  }
+  counts_.asked += static_cast<std::int64_t>(ids.size());
+  counts_.computed += static_cast<std::int64_t>(misses_.size());
+}
+
+void CriticHistory::Save(ByteWriter& out) const {
+  out.U64(copies_.size());
+  out.Bool(pending_.has_value());
+  for (const Copy& copy : copies_) {
+    for (const Parameters& critic : copy.critics) critic.Save(out);
+  }
+  if (!pending_) return;
+  for (const Parameters& critic : pending_->critics) critic.Save(out);
+}
+
+void CriticHistory::Load(ByteReader& in, const CriticSet& like) {
+  const std::uint64_t copies = in.U64();
+  const bool has_pending = in.Bool();
+  const bool is_spaced = options_.window == WindowKind::kSpaced;
+  const auto most = static_cast<std::uint64_t>(options_.members) - 1;
+  if (copies > most) {
+    throw in.Wrong(
+        fmt::format("expected at most {} copies of critics, as agent.targets says, "
+                    "found {}",
+                    most, copies));
+  }
+  if (has_pending ? !is_spaced || most == 0 : is_spaced && copies > 0) {
+    throw in.Wrong(fmt::format("expected {} copy of critics that waits to join, found {}",
+                               has_pending ? "no" : "a", has_pending ? "one" : "none"));
+  }
+  copies_.clear();
+  pending_.reset();
+  for (std::uint64_t k = 0; k < copies; ++k) {
+    copies_.push_back(NewCopy(like));
+    LoadCritics(in, copies_.back().critics);
+  }
+  if (!has_pending) return;
+  pending_ = NewCopy(like);
+  LoadCritics(in, pending_->critics);
+}
+
+}  // namespace stableaa
