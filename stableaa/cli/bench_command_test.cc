@@ -87,6 +87,18 @@ TEST(CommandBenchNn, PrintsOneJsonObjectPerPassAndNothingElse) {
               2 * 32 * multiply_adds / object["ms"].get<double>() / 1e6, 1e-6);
 }
 
+TEST(CommandBenchNn, MeasuresTheGradientOfACritic) {
+  const auto object = nlohmann::json::parse(ExpectOutput(Stableaa(
+      {"bench", "nn", "--network", "critic", "--pass", "input", "--threads", "1", "--json"})));
+  // Forward, and backwards to the six numbers of the action.
+  const double multiply_adds = (23 * 256 + 256 * 256 + 256) + (256 + 256 * 256 + 256 * 6);
+  EXPECT_NEAR(object["gflops"].get<double>(),
+              2 * 32 * multiply_adds / object["ms"].get<double>() / 1e6, 1e-6);
+  EXPECT_NE(ExpectError(Stableaa({"bench", "nn", "--network", "nature", "--pass", "input"}), 1)
+                .find("network 'nature' has no pass 'input'"),
+            std::string::npos);
+}
+
 TEST(CommandBenchNn, ActsOnOneSampleAndTakesTheOptimisersKeys) {
   const auto act = nlohmann::json::parse(ExpectOutput(Stableaa(
       {"bench", "nn", "--network", "mlp-dueling", "--pass", "act", "--threads", "1", "--json"})));
@@ -135,6 +147,7 @@ TEST(FullCommandBenchNnCheck, AllBackendsComputeTheSame) {
     if (object["numbers"] == "exact") {
       EXPECT_EQ(object["output_error"], 0) << line;
       EXPECT_EQ(object["gradient_error"], 0) << line;
+      EXPECT_EQ(object["input_error"], 0) << line;
     }
     backends.insert(object["backend"]);
   }

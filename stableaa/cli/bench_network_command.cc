@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -25,10 +26,19 @@ namespace {
 constexpr int kActions = 18;  // for Nature's; the others have their own
 constexpr int kMinatarActions = 6;
 constexpr int kMlpActions = 2;
+constexpr int kControlActions = 6;  // numbers of an action of HalfCheetah
 
 NetworkSpec BenchmarkSpec(const std::string& name) {
   if (name.starts_with("nature")) return NamedSpec(name, kActions);
+  if (std::ranges::count(ControlNetworkNames(), name) > 0) return NamedSpec(name, kControlActions);
   return NamedSpec(name, name.starts_with("minatar") ? kMinatarActions : kMlpActions);
+}
+
+// Of Q-values and of control.
+std::vector<std::string> AllNetworkNames() {
+  std::vector<std::string> names = NetworkNames();
+  for (std::string& name : ControlNetworkNames()) names.push_back(std::move(name));
+  return names;
 }
 
 std::vector<int> ThreadCounts(int asked) {
@@ -87,10 +97,11 @@ int UsualBatch(NetworkPass pass) { return pass == NetworkPass::kForward ? 256 : 
 std::vector<SpeedCase> Cases(const SpeedBench& bench) {
   std::vector<SpeedCase> cases;
   for (const int threads : ThreadCounts(bench.threads)) {
-    for (const std::string& network : NetworkNames()) {
+    for (const std::string& network : AllNetworkNames()) {
       if (!bench.network.empty() && bench.network != network) continue;
       for (const auto& [name, pass] : kNetworkPasses) {
         if (!bench.pass.empty() && bench.pass != name) continue;
+        if (!HasPass(BenchmarkSpec(network), pass)) continue;
         int batch = bench.batch > 0 ? bench.batch : UsualBatch(pass);
         if (pass == NetworkPass::kAct) batch = 1;
         cases.push_back({network, name, pass, batch, threads});
@@ -121,6 +132,10 @@ void RunSpeed(const SpeedBench& bench) {
   const Settings settings = bench.flags.Resolve();
   RequireBackend(bench.backend);
   const std::vector<SpeedCase> cases = Cases(bench);
+  if (cases.empty()) {
+    throw BadInput(fmt::format("network '{}' has no pass '{}': only those of vectors do",
+                               bench.network, bench.pass));
+  }
   for (const SpeedCase& c : cases) {
     RequireMemory("bench nn",
                   NetworkBenchmarkBytes(BenchmarkSpec(c.network), c.kind,
@@ -158,11 +173,13 @@ void PrintCheck(const NetworkCase& c, const CheckedBackend& backend, const Netwo
                                            {"numbers", c.exact ? "exact" : "rounded"},
                                            {"output_error", d.outputs},
                                            {"gradient_error", d.gradients},
+                                           {"input_error", d.inputs},
                                            {"passed", passed}};
     fmt::print("{}\n", object.dump());
   } else {
-    fmt::print("{:<24} {:<8} {:>6} {:>7} {:<8} {:>12.2g} {:>14.2g}  {}\n", c.name, backend.name,
-               c.count, backend.threads, c.exact ? "exact" : "rounded", d.outputs, d.gradients,
+    fmt::print("{:<32} {:<8} {:>6} {:>7} {:<8} {:>12.2g} {:>14.2g} {:>11.2g}  {}\n", c.name,
+               backend.name, c.count, backend.threads, c.exact ? "exact" : "rounded", d.outputs,
+               d.gradients, d.inputs,
                passed ? "ok" : fmt::format("DIFFERS, most in {}", d.worst_tensor));
   }
   std::fflush(stdout);
@@ -180,8 +197,8 @@ void RunCheck(const CheckBench& bench) {
   for (NetworkCase& c : NamedCases()) cases.push_back(std::move(c));
 
   if (!bench.json) {
-    fmt::print("{:<24} {:<8} {:>6} {:>7} {:<8} {:>12} {:>14}\n", "network", "backend", "batch",
-               "threads", "numbers", "output error", "gradient error");
+    fmt::print("{:<32} {:<8} {:>6} {:>7} {:<8} {:>12} {:>14} {:>11}\n", "network", "backend",
+               "batch", "threads", "numbers", "output error", "gradient error", "input error");
   }
   int failed = 0;
   for (const NetworkCase& c : cases) {
@@ -204,7 +221,7 @@ void AddNetworkBenchCommands(CLI::App& bench) {
   auto speed = std::make_shared<SpeedBench>();
   CLI::App* nn = bench.add_subcommand(
       "nn", "Passes over a network against oneDNN's matrix product (sgemm), measured in turns");
-  AddChoice(*nn, "--network", speed->network, NetworkNames(), "Network (default: all)");
+  AddChoice(*nn, "--network", speed->network, AllNetworkNames(), "Network (default: all)");
   std::vector<std::string> passes;
   for (const auto& [name, pass] : kNetworkPasses) passes.push_back(name);
   AddChoice(*nn, "--pass", speed->pass, passes, "Pass (default: all)");
@@ -216,9 +233,12 @@ void AddNetworkBenchCommands(CLI::App& bench) {
   speed->flags.AddTo(*nn, {.used = {"optimizer."}});
   nn->add_flag("--json", speed->json, "One JSON object per measurement");
   nn->footer(
-      "Passes: forward; train = forward and backward; update = forward by target parameters, "
-      "train\n"
-      "with a loss, one step of the optimiser (keys optimizer.*); act = forward of one sample.\n"
+      "Passes: forward; train = forward and backward; input = forward and the gradient with "
+      "respect\n"
+      "to the last part of the input (networks of vectors); update = forward by target "
+      "parameters,\n"
+      "train with a loss, one step of the optimiser (keys optimizer.*); act = forward of one "
+      "sample.\n"
       "Medians; about 2 s each. GFLOP/s count the network's multiplications and additions only.\n"
       "Example: stableaa bench nn --network nature-dueling --pass update --threads 1\n");
   nn->callback([speed] { RunSpeed(*speed); });

@@ -86,10 +86,40 @@ long CountStep(const std::string& name, int threads) {
   return allocations - before;
 }
 
+// An update of an actor through a critic.
+long CountControlStep(int threads) {
+  constexpr int kBatch = 8;
+  const auto plan = std::make_shared<const Plan>(MakePlan(NamedSpec("critic", 6)));
+  const auto network =
+      CompileNetwork(plan, {.batch = kBatch, .threads = threads, .input_gradients = true});
+  RandomStream random(1, "allocation_test");
+  Parameters critic(plan);
+  Parameters target(plan);
+  critic.Initialise(random);
+  const RandomInput input(plan->spec.input, kBatch, random);
+  std::vector<float> outputs(kBatch);
+  const std::vector<float> ones(kBatch, 1);
+  std::vector<float> gradients(kBatch * 6);
+  const auto step = [&] {
+    network->Forward(critic, input.view(), outputs);
+    network->BackwardToInput(critic, ones, 1, gradients);
+    target.MoveTowards(critic, 0.005);
+  };
+  step();
+  const long before = allocations;
+  step();
+  step();
+  return allocations - before;
+}
+
 TEST(Allocations, AreCounted) {
   const long before = allocations;
   const auto something = std::make_unique<std::vector<int>>(1000);
   EXPECT_GE(allocations - before, 2);
+}
+
+TEST(Allocations, AreNoneInAStepOfControl) {
+  for (const int threads : {1, 2}) EXPECT_EQ(CountControlStep(threads), 0) << threads;
 }
 
 TEST(Allocations, AreNoneInASteadyStep) {

@@ -101,6 +101,9 @@ struct Kernels {
   void (*from_lanes)(const float* lanes, int rows, std::ptrdiff_t count, bool accumulate,
                      float* values, std::ptrdiff_t stride);
 
+  // values += tau · (towards − values)
+  void (*move_towards)(const float* towards, float tau, std::ptrdiff_t count, float* values);
+
   double (*sum_of_squares)(const float* values, std::ptrdiff_t count);
 
   // `mean` is the average of the gradients for the centred form, otherwise null.

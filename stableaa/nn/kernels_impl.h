@@ -320,6 +320,11 @@ void FromLanes(const float* lanes, int rows, std::ptrdiff_t count, bool accumula
   }
 }
 
+void MoveTowards(const float* __restrict towards, float tau, std::ptrdiff_t count,
+                 float* __restrict values) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) values[i] += tau * (towards[i] - values[i]);
+}
+
 // In double: the squares of very large or small gradients exceed the range of floats.
 double SumOfSquares(const float* values, std::ptrdiff_t count) {
   double sums[16] = {};
@@ -407,6 +412,7 @@ const Kernels STABLEAA_KERNELS = {
     .mask_relu = MaskRelu,
     .to_lanes = ToLanes,
     .from_lanes = FromLanes,
+    .move_towards = MoveTowards,
     .sum_of_squares = SumOfSquares,
     .rmsprop = Rmsprop,
     .adam = Adam,

@@ -187,6 +187,21 @@ TEST_P(KernelsTest, MaskReluStopsGradientsOfWhatWasNotPositive) {
   EXPECT_EQ(gradient, (std::vector<float>{0, 0, 5, 0, 5, 5, 5, 0, 5}));
 }
 
+TEST_P(KernelsTest, MoveTowardsIsAnAverageForAnyLength) {
+  for (const std::size_t size : {0UL, 1UL, 15UL, 16UL, 33UL, 1000UL}) {
+    const std::vector<float> towards = Uniform(size);
+    std::vector<float> values = Uniform(size + 1);  // the last one must stay as it is
+    const std::vector<float> before = values;
+    constexpr float kTau = 0.005F;
+    kernels().move_towards(towards.data(), kTau, std::ssize(towards), values.data());
+    for (std::size_t i = 0; i < size; ++i) {
+      const double x = before[i];
+      EXPECT_NEAR(values[i], x + static_cast<double>(kTau) * (towards[i] - x), 1e-7);
+    }
+    EXPECT_EQ(values[size], before[size]);
+  }
+}
+
 TEST_P(KernelsTest, SumOfSquaresIsThatOfDoubles) {
   for (const std::size_t size : {0UL, 1UL, 17UL, 1023UL, 1024UL, 5000UL}) {
     for (const float scale : {1.0F, 1e30F, 1e-30F}) {

@@ -62,21 +62,16 @@ const RegisteredBackend& FindBackend(const std::string& name) {
 }  // namespace
 
 Network::Network(std::shared_ptr<const Plan> plan, const NetworkOptions& options)
-    : plan_(std::move(plan)), batch_(options.batch), training_(options.training) {}
+    : plan_(std::move(plan)),
+      batch_(options.batch),
+      training_(options.training),
+      input_gradients_(options.training && options.input_gradients) {}
 
 void Network::Forward(const Parameters& parameters, const NetworkInput& input,
                       std::span<float> outputs) {
   CheckRange("count", input.count, batch_);
+  CheckInput(input);
   const auto count = static_cast<std::size_t>(input.count);
-  const Shape& in = plan_->values[0];
-  const auto channels = static_cast<std::size_t>(in.channels);
-  const bool floats = plan_->spec.input.takes_floats();
-  CheckSize(plan_->spec.input.floats ? "floats of images" : "vector components",
-            input.vectors.size(), floats ? count * static_cast<std::size_t>(in.size()) : 0);
-  CheckSize("frames", input.frames.size(), floats ? 0 : count * channels);
-  if (std::ranges::find(input.frames, nullptr) != input.frames.end()) {
-    throw BadInput("network: a frame is a null pointer");
-  }
   CheckSize("outputs", outputs.size(), count * static_cast<std::size_t>(plan_->outputs()));
   CheckParameters(parameters);
   forward_parameters_ = nullptr;
@@ -87,17 +82,63 @@ void Network::Forward(const Parameters& parameters, const NetworkInput& input,
 
 void Network::Backward(const Parameters& parameters, std::span<const float> output_gradients,
                        Parameters& gradients) {
-  if (!training_) throw BadInput("network: Backward of a network compiled for inference");
-  if (forward_parameters_ != &parameters) {
-    throw BadInput("network: Backward without a Forward by the same parameters just before");
-  }
-  CheckSize("output gradients", output_gradients.size(),
-            static_cast<std::size_t>(forward_count_) * static_cast<std::size_t>(plan_->outputs()));
+  CheckBackward("Backward", parameters, output_gradients);
   CheckParameters(gradients);
   if (&gradients == &parameters) {
     throw BadInput("network: gradients cannot replace the parameters they are of");
   }
   RunBackward(parameters, forward_count_, output_gradients, gradients);
+}
+
+void Network::BackwardToInput(const Parameters& parameters, std::span<const float> output_gradients,
+                              int part, std::span<float> input_gradients) {
+  constexpr const char* kPass = "BackwardToInput";
+  const InputSpec& input = plan_->spec.input;
+  if (!input.is_vector()) {
+    throw BadInput(fmt::format("network: {} is for vectors, not for {}", kPass, ToText(input)));
+  }
+  CheckBackward(kPass, parameters, output_gradients);
+  if (!input_gradients_) {
+    throw BadInput(fmt::format("network: {} of a network compiled without input_gradients", kPass));
+  }
+  if (part < 0 || part >= input.part_count()) {
+    throw BadInput(fmt::format("network: {} has no part {}: the first is 0, the last {}",
+                               ToText(input), part, input.part_count() - 1));
+  }
+  CheckSize(
+      "input gradients", input_gradients.size(),
+      static_cast<std::size_t>(forward_count_) * static_cast<std::size_t>(input.part_size(part)));
+  RunBackwardToInput(parameters, forward_count_, output_gradients, part, input_gradients);
+}
+
+void Network::CheckInput(const NetworkInput& input) const {
+  const auto count = static_cast<std::size_t>(input.count);
+  const InputSpec& spec = plan_->spec.input;
+  const bool has_two = spec.part_count() == 2;
+  const auto first = static_cast<std::size_t>(spec.part_size(0));
+  const auto second = static_cast<std::size_t>(has_two ? spec.part_size(1) : 0);
+  const char* const components = has_two ? "components of the first part" : "vector components";
+  CheckSize(spec.floats ? "floats of images" : components, input.vectors.size(),
+            spec.takes_floats() ? count * first : 0);
+  CheckSize("components of the second part", input.second_vectors.size(), count * second);
+  CheckSize("frames", input.frames.size(),
+            spec.takes_floats() ? 0 : count * static_cast<std::size_t>(spec.shape.channels));
+  if (std::ranges::find(input.frames, nullptr) != input.frames.end()) {
+    throw BadInput("network: a frame is a null pointer");
+  }
+}
+
+void Network::CheckBackward(const char* pass, const Parameters& parameters,
+                            std::span<const float> output_gradients) const {
+  if (!training_) {
+    throw BadInput(fmt::format("network: {} of a network compiled for inference", pass));
+  }
+  if (forward_parameters_ != &parameters) {
+    throw BadInput(
+        fmt::format("network: {} without a Forward by the same parameters just before", pass));
+  }
+  CheckSize("output gradients", output_gradients.size(),
+            static_cast<std::size_t>(forward_count_) * static_cast<std::size_t>(plan_->outputs()));
 }
 
 void Network::CheckParameters(const Parameters& parameters) const {

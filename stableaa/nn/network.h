@@ -30,8 +30,11 @@ struct NetworkInput {
   // count × channels pointers, each to height × width bytes, row by row: a stack of frames need not
   // be copied together.
   std::span<const std::uint8_t* const> frames = {};
-  // count × size. Images of floats: channel by channel, row by row.
+  // count × size. Images of floats: channel by channel, row by row. Of a vector of two parts, the
+  // first: count × its size.
   std::span<const float> vectors = {};
+  // Of a vector of two parts, the second: count × its size. Otherwise empty.
+  std::span<const float> second_vectors = {};
 };
 
 struct NetworkOptions {
@@ -39,6 +42,8 @@ struct NetworkOptions {
   int threads = 1;  // [1, kMaxThreads]
   // If false, supports the forward pass only, in less memory.
   bool training = true;
+  // If true, and `training` too, supports BackwardToInput, in some more memory. For vectors.
+  bool input_gradients = false;
   std::string backend = "native";  // one of NetworkBackends() that is built
 };
 inline constexpr int kMaxBatch = 65536;
@@ -62,6 +67,15 @@ class Network {
   void Backward(const Parameters& parameters, std::span<const float> output_gradients,
                 Parameters& gradients);
 
+  // Computes only dL/d(part of the input), count × the part's size, from dL/d(outputs): what an
+  // actor learns from is the gradient of a critic's output with respect to the action. Cheaper than
+  // Backward, which computes the gradients of all weights. Like Backward it applies to the
+  // preceding Forward; both may follow the same Forward, in any order and more than once. `part`
+  // counts from 0. Throws BadInput as Backward does, for frames and images, for a part that the
+  // input does not have, and if the network was compiled without input_gradients.
+  void BackwardToInput(const Parameters& parameters, std::span<const float> output_gradients,
+                       int part, std::span<float> input_gradients);
+
   const Plan& plan() const { return *plan_; }
   int batch() const { return batch_; }
 
@@ -73,13 +87,21 @@ class Network {
                           std::span<float> outputs) = 0;
   virtual void RunBackward(const Parameters& parameters, int count,
                            std::span<const float> output_gradients, Parameters& gradients) = 0;
+  virtual void RunBackwardToInput(const Parameters& parameters, int count,
+                                  std::span<const float> output_gradients, int part,
+                                  std::span<float> input_gradients) = 0;
 
  private:
+  void CheckInput(const NetworkInput& input) const;
   void CheckParameters(const Parameters& parameters) const;
+  // What both backward passes need.
+  void CheckBackward(const char* pass, const Parameters& parameters,
+                     std::span<const float> output_gradients) const;
 
   std::shared_ptr<const Plan> plan_;
   int batch_;
   bool training_;
+  bool input_gradients_;
   const Parameters* forward_parameters_ = nullptr;  // from the last Forward
   int forward_count_ = 0;
 };

@@ -33,6 +33,7 @@ class Subject {
     const auto actions = static_cast<std::size_t>(plan_->outputs());
     outputs_.resize(batch * actions);
     output_gradients_.resize(batch * actions);
+    input_gradients_.resize(batch * static_cast<std::size_t>(spec.input.part_size(LastPart())));
     targets_.resize(batch);
     rewards_.resize(batch);
     random_.FillUniform(rewards_, -1, 1);
@@ -50,6 +51,9 @@ class Subject {
       case NetworkPass::kTrain:
         network_->Forward(online_, states_.view(), outputs_);
         return network_->Backward(online_, output_gradients_, gradients_);
+      case NetworkPass::kInput:
+        network_->Forward(online_, states_.view(), outputs_);
+        return network_->BackwardToInput(online_, output_gradients_, LastPart(), input_gradients_);
       case NetworkPass::kUpdate:
         return Update();
     }
@@ -58,6 +62,7 @@ class Subject {
   double MultiplyAdds(NetworkPass pass) const {
     double per_sample = plan_->multiply_adds;
     if (pass == NetworkPass::kTrain) per_sample += plan_->backward_multiply_adds;
+    if (pass == NetworkPass::kInput) per_sample += InputMultiplyAdds();
     if (pass == NetworkPass::kUpdate) {
       per_sample += plan_->multiply_adds + plan_->backward_multiply_adds;
     }
@@ -65,6 +70,17 @@ class Subject {
   }
 
  private:
+  int LastPart() const { return plan_->spec.input.part_count() - 1; }
+
+  double InputMultiplyAdds() const {
+    double sum = plan_->backward_multiply_adds - plan_->multiply_adds;  // all but to the input
+    for (const PlanStep& step : plan_->steps) {
+      if (step.input > 0 || step.operation != Operation::kLinear) continue;
+      sum += static_cast<double>(step.out.size()) * plan_->spec.input.part_size(LastPart());
+    }
+    return sum;
+  }
+
   // Like DQN.
   void Update() {
     const std::size_t actions = outputs_.size() / targets_.size();
@@ -85,21 +101,27 @@ class Subject {
   Optimizer optimizer_;
   RandomStream random_;
   RandomInput states_, next_states_;
-  std::vector<float> outputs_, output_gradients_, targets_, rewards_;
+  std::vector<float> outputs_, output_gradients_, input_gradients_, targets_, rewards_;
   std::vector<int> chosen_;
 };
 
-bool NeedsTraining(NetworkPass pass) {
-  return pass == NetworkPass::kTrain || pass == NetworkPass::kUpdate;
+void SetNeeds(NetworkPass pass, NetworkOptions& options) {
+  options.input_gradients = pass == NetworkPass::kInput;
+  options.training =
+      pass == NetworkPass::kTrain || pass == NetworkPass::kUpdate || pass == NetworkPass::kInput;
 }
 
 }  // namespace
+
+bool HasPass(const NetworkSpec& spec, NetworkPass pass) {
+  return pass != NetworkPass::kInput || spec.input.is_vector();
+}
 
 std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, NetworkPass pass,
                                     NetworkOptions options) {
   constexpr std::uint64_t kSgemm = std::uint64_t{3} * 2048 * 2048;
   const Plan plan = MakePlan(spec);
-  options.training = NeedsTraining(pass);
+  SetNeeds(pass, options);
   const auto input = static_cast<std::uint64_t>(spec.input.shape.size()) *
                      (spec.input.takes_floats() ? sizeof(float) : 1);
   // Three sets of parameters, the optimiser's two averages, states and next states.
@@ -110,7 +132,7 @@ std::uint64_t NetworkBenchmarkBytes(const NetworkSpec& spec, NetworkPass pass,
 NetworkTiming MeasureNetwork(const NetworkSpec& spec, NetworkPass pass, NetworkOptions options,
                              const OptimizerOptions& optimizer, double seconds) {
   constexpr double kRoundSeconds = 0.05;  // between samples of the matrix product
-  options.training = NeedsTraining(pass);
+  SetNeeds(pass, options);
   Subject subject(spec, options, optimizer);
   SgemmMeter meter(options.threads);
   meter.SampleAllSizes();

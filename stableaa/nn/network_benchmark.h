@@ -16,17 +16,20 @@ namespace stableaa {
 enum class NetworkPass {
   kForward,
   kTrain,   // forward and backward
+  kInput,   // forward, and the gradient with respect to the input's last part; for vectors
   kUpdate,  // forward with target parameters, train with a loss, one optimiser step
   kAct,     // forward with a network compiled for one sample
 };
 
 // The names used on the command line, in this order.
 inline const std::vector<std::pair<std::string, NetworkPass>> kNetworkPasses = {
-    {"forward", NetworkPass::kForward},
-    {"train", NetworkPass::kTrain},
-    {"update", NetworkPass::kUpdate},
+    {"forward", NetworkPass::kForward}, {"train", NetworkPass::kTrain},
+    {"input", NetworkPass::kInput},     {"update", NetworkPass::kUpdate},
     {"act", NetworkPass::kAct},
 };
+
+// Whether the pass exists for such networks.
+bool HasPass(const NetworkSpec& spec, NetworkPass pass);
 
 struct NetworkTiming {
   double ms = 0;      // median
@@ -35,7 +38,7 @@ struct NetworkTiming {
   double sgemm_gflops = 0;
 };
 
-// Sets options.training as the pass needs it; the optimiser is for kUpdate. Takes about `seconds`.
+// Sets options.training and input_gradients as the pass needs them; the optimiser is for kUpdate. Takes about `seconds`.
 NetworkTiming MeasureNetwork(const NetworkSpec& spec, NetworkPass pass, NetworkOptions options,
                              const OptimizerOptions& optimizer = {}, double seconds = 2);
 

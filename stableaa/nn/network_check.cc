@@ -34,12 +34,15 @@ void InitialiseExactly(RandomStream& random, Parameters& parameters) {
 struct Results {
   std::vector<float> outputs;
   std::vector<std::vector<float>> gradients;  // one per tensor
+  std::vector<std::vector<float>> inputs;     // one per part of a vector
 };
 
 Results Run(const NetworkCase& network_case, const CheckedBackend& backend) {
   const auto plan = std::make_shared<const Plan>(MakePlan(network_case.spec));
-  const auto network = CompileNetwork(
-      plan, {.batch = network_case.batch, .threads = backend.threads, .backend = backend.name});
+  const auto network = CompileNetwork(plan, {.batch = network_case.batch,
+                                             .threads = backend.threads,
+                                             .input_gradients = true,
+                                             .backend = backend.name});
   RandomStream random(network_case.seed, "nn-check");
   Parameters parameters(plan);
   if (network_case.exact) {
@@ -68,6 +71,12 @@ Results Run(const NetworkCase& network_case, const CheckedBackend& backend) {
     results.outputs.resize(outputs);
     network->Forward(parameters, input.view(), results.outputs);
     network->Backward(parameters, output_gradients, gradients);
+    results.inputs.clear();
+    const InputSpec& spec = network_case.spec.input;
+    for (int part = 0; spec.is_vector() && part < spec.part_count(); ++part) {
+      results.inputs.emplace_back(static_cast<std::size_t>(count * spec.part_size(part)));
+      network->BackwardToInput(parameters, output_gradients, part, results.inputs.back());
+    }
   }
   for (const ParameterTensor& tensor : ParameterTensors(*plan)) {
     gradients.Get(tensor, results.gradients.emplace_back(tensor.size()));
@@ -106,6 +115,10 @@ NetworkDifference Compare(const NetworkSpec& spec, const Results& found, const R
       difference.gradients = gradients;
       difference.worst_tensor = tensors[i].name;
     }
+  }
+  for (std::size_t i = 0; i < expected.inputs.size(); ++i) {
+    const double inputs = NormOfDifference(found.inputs[i], expected.inputs[i]);
+    if (!(inputs <= difference.inputs)) difference.inputs = inputs;
   }
   return difference;
 }
@@ -151,13 +164,17 @@ NetworkCase WithGradients(NetworkCase network_case) {
     const auto is_zero = [](const std::vector<float>& tensor) {
       return std::ranges::all_of(tensor, [](float gradient) { return gradient == 0; });
     };
-    if (std::ranges::none_of(results.gradients, is_zero)) return network_case;
+    if (std::ranges::none_of(results.gradients, is_zero) &&
+        std::ranges::none_of(results.inputs, is_zero)) {
+      return network_case;
+    }
   }
   throw WorkFailed(fmt::format("network check '{}': no gradients", network_case.name));
 }
 
 bool IsWithin(const NetworkDifference& difference, const NetworkTolerance& tolerance) {
-  return difference.outputs <= tolerance.outputs && difference.gradients <= tolerance.gradients;
+  return difference.outputs <= tolerance.outputs && difference.gradients <= tolerance.gradients &&
+         difference.inputs <= tolerance.gradients;
 }
 
 std::vector<NetworkCase> OddCases() {
@@ -190,6 +207,14 @@ std::vector<NetworkCase> OddCases() {
   AddBoth(cases, "large batch", "vector(9) linear(33) relu linear(17) relu linear(4)",
           "vector(9) linear(33) tanh linear(17) elu linear(3)", 257, 257);
   AddBoth(cases, "one number", "vector(1) linear(1)", "vector(1) linear(1) tanh linear(1)", 1, 1);
+  AddBoth(cases, "two parts",
+          "vector(5, 3) linear(17) relu dueling{linear(6) relu linear(1) | linear(4)}",
+          "vector(5, 3) linear(17) elu dueling{linear(6) tanh linear(1) | linear(5)}", 33, 18);
+  AddBoth(cases, "two parts without a hidden layer", "vector(1, 18) linear(2)",
+          "vector(18, 1) linear(1)", 17, 1);
+  AddBoth(cases, "streams on the input",
+          "vector(3, 2) dueling{linear(4) relu linear(1) | linear(2)}",
+          "vector(3, 2) dueling{linear(1) | linear(9) tanh linear(3)}", 5, 5);
   AddBoth(cases, "no hidden layer", "frames(4, 8, 8, 1) flatten linear(16)",
           "frames(4, 8, 8, 255) flatten linear(18)", 40, 40);
   AddBoth(cases, "images of floats",
@@ -205,6 +230,7 @@ std::vector<NetworkCase> OddCases() {
 std::vector<NetworkCase> NamedCases() {
   std::vector<NetworkCase> cases;
   for (const std::string& name : NetworkNames()) AddNamed(cases, name);
+  for (const std::string& name : ControlNetworkNames()) AddNamed(cases, name);
   return cases;
 }
 

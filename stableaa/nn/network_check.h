@@ -29,16 +29,18 @@ struct NetworkCase {
 
 // Differences from the reference. Outputs: the largest difference relative to the largest output.
 // Gradients: the 2-norm of a tensor's difference relative to that of its gradient, the worst of all
-// tensors.
+// tensors. Inputs: the same of the gradient with respect to a part of the input, the worst of all
+// parts; zero for networks of frames and images.
 struct NetworkDifference {
   double outputs = 0;
   double gradients = 0;
-  std::string worst_tensor = {};
+  double inputs = 0;
+  std::string worst_tensor = {};  // of the network's, whose gradients differ most
 };
 
 struct NetworkTolerance {
   double outputs = 0;
-  double gradients = 0;
+  double gradients = 0;  // of the parameters and of the inputs
 };
 
 // Zero for exact cases.
@@ -53,13 +55,14 @@ struct CheckedBackend {
 std::vector<NetworkDifference> CompareWithReference(const NetworkCase& network_case,
                                                     const std::vector<CheckedBackend>& backends);
 
-// The same case with the first seed, from its own on, for which no tensor's gradient is all zero
-// (checking zeros would prove nothing). Throws WorkFailed if none of the next hundred will do.
+// The same case with the first seed, from its own on, for which no gradient, of a tensor or of a
+// part of the input, is all zero (checking zeros would prove nothing). Throws WorkFailed if none of the next hundred will do.
 NetworkCase WithGradients(NetworkCase network_case);
 
 bool IsWithin(const NetworkDifference& difference, const NetworkTolerance& tolerance);
 
-// The named networks, and small ones with odd shapes; each exact and rounded.
+// The named networks, those of control included, and small ones with odd shapes; each exact and
+// rounded.
 std::vector<NetworkCase> NamedCases();
 std::vector<NetworkCase> OddCases();
 

@@ -18,8 +18,9 @@
 namespace stableaa {
 namespace {
 
-nlohmann::json InputAsJson(const InputSpec& input, const NetworkInput& view) {
-  if (input.takes_floats()) return view.vectors;
+nlohmann::json InputAsJson(const InputSpec& input, const RandomInput& numbers) {
+  if (input.takes_floats()) return numbers.Joined();
+  const NetworkInput view = numbers.view();
   nlohmann::json bytes = nlohmann::json::array();
   const int pixels = input.shape.height * input.shape.width;
   for (const std::uint8_t* frame : view.frames) {
@@ -39,17 +40,25 @@ void WriteCase(const std::filesystem::path& folder, const std::string& name,
   std::vector<float> output_gradients(outputs.size());
   random.FillUniform(output_gradients, -1, 1);
   Parameters gradients(plan);
-  const auto network = CompileNetwork(plan, {.batch = count});
+  const auto network = CompileNetwork(plan, {.batch = count, .input_gradients = true});
   network->Forward(parameters, input.view(), outputs);
   network->Backward(parameters, output_gradients, gradients);
+
+  nlohmann::json input_gradients = nlohmann::json::array();  // one per part of a vector
+  for (int part = 0; spec.input.is_vector() && part < spec.input.part_count(); ++part) {
+    std::vector<float> values(static_cast<std::size_t>(count * spec.input.part_size(part)));
+    network->BackwardToInput(parameters, output_gradients, part, values);
+    input_gradients.push_back(values);
+  }
 
   WriteWeights(folder / (name + ".safetensors"), parameters);
   WriteWeights(folder / (name + ".gradients.safetensors"), gradients);
   std::ofstream(folder / (name + ".json"))
       << nlohmann::json{{"count", count},
-                        {"input", InputAsJson(spec.input, input.view())},
+                        {"input", InputAsJson(spec.input, input)},
                         {"outputs", outputs},
-                        {"output_gradients", output_gradients}};
+                        {"output_gradients", output_gradients},
+                        {"input_gradients", input_gradients}};
 }
 
 }  // namespace
@@ -62,6 +71,9 @@ int main(int argc, char** argv) {
   }
   for (const std::string& name : stableaa::NetworkNames()) {
     stableaa::WriteCase(argv[1], name, stableaa::NamedSpec(name, 6), name == "nature" ? 3 : 5);
+  }
+  for (const std::string& name : stableaa::ControlNetworkNames()) {
+    stableaa::WriteCase(argv[1], name, stableaa::NamedSpec(name, 6), 5);
   }
   const std::map<std::string, std::string> others = {
       {"elu", "frames(3, 11, 9, 255) conv(5, 3, 2) elu conv(17, 2, 1) tanh flatten linear(4)"},

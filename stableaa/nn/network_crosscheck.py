@@ -4,8 +4,10 @@ Usage: network_crosscheck.py PROGRAM, which is network_crosscheck.cc. Called as 
 writes for each case
   DIR/<case>.safetensors            weights by PyTorch's names, the spec in metadata "stableaa.spec"
   DIR/<case>.json                   {"count": n, "input": [...], "outputs": [...],
-                                    "output_gradients": [...]}; frames as bytes in the order sample,
-                                    channel, row, column, vectors as floats
+                                    "output_gradients": [...], "input_gradients": [[...], ...]};
+                                    frames as bytes in the order sample, channel, row, column,
+                                    vectors as floats, their parts joined; gradients with respect
+                                    to the input by part, of vectors only
   DIR/<case>.gradients.safetensors  gradients by the weights' names
 The spec becomes a PyTorch module, which loads exactly these weights and runs in double precision.
 An error is the largest difference in a tensor relative to its largest value.
@@ -38,6 +40,7 @@ class SpecReader:
 
     def __init__(self, text):
         self.tokens = re.findall(r"[a-z]+|[-+.\de]+|[(){}|,]", text)
+        self.parts = []  # sizes of a vector's parts
         self.shape, self.divisor = self.read_input()
         self.layers, self.streams = self.read_layers(self.shape)
         if self.tokens:
@@ -66,7 +69,8 @@ class SpecReader:
         if kind in ("frames", "images"):
             return tuple(int(v) for v in values[:3]), values[3]
         if kind == "vector":
-            return (int(values[0]),), None
+            self.parts = [int(v) for v in values]
+            return (sum(self.parts),), None
         raise ValueError(f"unknown input {kind}")
 
     def read_layers(self, shape):
@@ -141,6 +145,7 @@ def errors_of_case(directory, case):
     network = Network(spec).double()
     network.load_state_dict(weights, strict=True)
     states = torch.tensor(run["input"], dtype=torch.float64).reshape(run["count"], *spec.shape)
+    states.requires_grad_()
     outputs = network(states if spec.divisor is None else states / spec.divisor)
     outputs.backward(torch.tensor(run["output_gradients"], dtype=torch.float64).reshape_as(outputs))
 
@@ -149,7 +154,12 @@ def errors_of_case(directory, case):
     for name, parameter in network.named_parameters():
         missing = name not in gradients
         errors[name] = float("inf") if missing else error_of(gradients[name], parameter.grad)
-    for name in gradients.keys() - errors.keys():
+    if spec.parts:
+        parts = states.grad.split(spec.parts, dim=1)
+        for i, (found, part) in enumerate(zip(run["input_gradients"], parts, strict=True)):
+            found = torch.tensor(found, dtype=torch.float64)
+            errors[f"input, part {i}"] = error_of(found, part.reshape(-1))
+    for name in gradients.keys() - {name for name, _ in network.named_parameters()}:
         errors[f"{name}, which no layer has"] = float("inf")
     return metadata[SPEC_KEY], errors
 

@@ -53,7 +53,8 @@ void ExpectAgreement(const std::vector<NetworkCase>& cases,
       EXPECT_TRUE(IsWithin(differences[i], ToleranceFor(c)))
           << c.name << (c.exact ? ", exact, " : ", rounded, ") << backends[i].name << ", threads "
           << backends[i].threads << ": outputs differ by " << differences[i].outputs
-          << ", gradients by " << differences[i].gradients << " in " << differences[i].worst_tensor;
+          << ", gradients by " << differences[i].gradients << " in " << differences[i].worst_tensor
+          << ", gradients of the input by " << differences[i].inputs;
     }
   }
 }

@@ -44,8 +44,9 @@ struct Context {
   bool training = true;
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
-  std::vector<AlignedBuffer> values;     // batch × size, by Plan::values
-  std::vector<AlignedBuffer> gradients;  // of the values; empty for the input and for inference
+  std::vector<AlignedBuffer> values;  // batch × size, by Plan::values
+  // Of the values; empty for inference and, unless it is wanted, for the input.
+  std::vector<AlignedBuffer> gradients;
 
   float* value(int v) { return values[static_cast<std::size_t>(v)].data(); }
   float* gradient(int v) { return gradients[static_cast<std::size_t>(v)].data(); }
@@ -162,6 +163,9 @@ class Step {
   // Computes the gradients of the parameters and of the input value from that of the output value,
   // which it may overwrite.
   virtual void Backward(const float* block, int count, float* gradients) = 0;
+  // Computes only the gradient of the input value, even if that is the network's input. Only for
+  // networks of vectors, which have no convolutions.
+  virtual void BackwardToInput(const float* /*block*/, int /*count*/) {}
 };
 
 // Applies an activation to a value, and its derivative to the value's gradient, both in place.
@@ -403,13 +407,12 @@ class LinearStep : public Step {
     ForEachPiece([&](Index from, Index rows, float* piece) {
       return BackwardWeights(count, from, rows, piece, gradients + step_.weight);
     });
-    if (step_.input == 0) return;
-    ForEachPiece([&](Index from, Index rows, float* piece) {
-      return BackwardData(count, from, rows, piece, block + step_.weight);
-    });
-    // A convolution below runs over the whole batch: missing samples must pass no gradient.
-    float* const dx = context_.gradient(step_.input);
-    std::fill(dx + count * Inputs(), dx + context_.batch * Inputs(), 0.0F);
+    if (step_.input > 0) BackwardInput(block, count);
+  }
+
+  void BackwardToInput(const float* block, int count) override {
+    activation_.Backward(context_);
+    BackwardInput(block, count);
   }
 
  private:
@@ -417,6 +420,15 @@ class LinearStep : public Step {
 
   Index Inputs() const { return step_.fan_in; }
   Index Outputs() const { return step_.out.channels; }
+
+  void BackwardInput(const float* block, int count) {
+    ForEachPiece([&](Index from, Index rows, float* piece) {
+      return BackwardData(count, from, rows, piece, block + step_.weight);
+    });
+    // A convolution below runs over the whole batch: missing samples must pass no gradient.
+    float* const dx = context_.gradient(step_.input);
+    std::fill(dx + count * Inputs(), dx + context_.batch * Inputs(), 0.0F);
+  }
 
   // Calls work(from, rows, scratch of rows × Outputs()) for pieces of the weights' rows.
   template <typename Work>
@@ -497,6 +509,8 @@ class DuelingStep : public Step {
     }
   }
 
+  void BackwardToInput(const float* block, int count) override { Backward(block, count, nullptr); }
+
  private:
   float Sum(const float* row) const { return std::accumulate(row, row + step_.out.channels, 0.0F); }
 
@@ -526,7 +540,7 @@ class OnednnNetwork : public Network {
     context_.threads = GrantedThreads(options.threads);
     const OpenmpThreads threads(context_.threads);
     context_.training = options.training;
-    MakeValues();
+    MakeValues(options.input_gradients && plan().spec.input.is_vector());
     MakeSteps();
     for (std::size_t byte = 0; byte < levels_.size(); ++byte) {
       levels_[byte] = static_cast<float>(static_cast<double>(byte) / plan().spec.input.divisor);
@@ -556,13 +570,32 @@ class OnednnNetwork : public Network {
     }
   }
 
+  void RunBackwardToInput(const Parameters& parameters, int count,
+                          std::span<const float> output_gradients, int part,
+                          std::span<float> input_gradients) override {
+    const OpenmpThreads threads(context_.threads);
+    std::ranges::copy(output_gradients, context_.gradients.back().data());
+    for (std::size_t i = steps_.size(); i-- > 0;) {
+      Translated(plan().steps[i],
+                 [&] { steps_[i]->BackwardToInput(parameters.block().data(), count); });
+    }
+    const InputSpec& input = plan().spec.input;
+    const Index size = input.part_size(part);
+    const Index stride = input.shape.size();
+    const float* const from = context_.gradient(0) + (part == 0 ? 0 : stride - size);
+    for (Index n = 0; n < count; ++n) {
+      std::copy_n(from + n * stride, size, input_gradients.data() + n * size);
+    }
+  }
+
  private:
-  void MakeValues() {
+  void MakeValues(bool input_gradients) {
     for (const Shape& shape : plan().values) {
       const auto size = static_cast<std::size_t>(batch()) * static_cast<std::size_t>(shape.size());
       const bool is_input = context_.values.empty();
       context_.values.emplace_back(size);
-      context_.gradients.emplace_back(context_.training && !is_input ? size : 0);
+      const bool has_gradient = context_.training && (!is_input || input_gradients);
+      context_.gradients.emplace_back(has_gradient ? size : 0);
     }
   }
 
@@ -594,7 +627,7 @@ class OnednnNetwork : public Network {
     float* const values = context_.value(0);
     const Shape& shape = plan().values[0];
     if (shape.is_vector) {
-      std::ranges::copy(input.vectors, values);
+      TakeVectors(input);
       return;
     }
     ParallelFor(context_.threads, input.count, [&](Index n) {
@@ -609,6 +642,17 @@ class OnednnNetwork : public Network {
     // Zeros instead of what an earlier, larger batch left: convolutions run over the whole batch.
     std::fill(values + Index{input.count} * shape.size(), values + Index{batch()} * shape.size(),
               0.0F);
+  }
+
+  void TakeVectors(const NetworkInput& input) {
+    float* to = context_.value(0);
+    const InputSpec& spec = plan().spec.input;
+    const Index first = spec.part_size(0);
+    const Index second = spec.shape.size() - first;
+    for (Index n = 0; n < input.count; ++n) {
+      to = std::copy_n(input.vectors.data() + n * first, first, to);
+      to = std::copy_n(input.second_vectors.data() + n * second, second, to);
+    }
   }
 
   void Interleave(const std::uint8_t* const* frames, float* sample) const {

@@ -5,7 +5,7 @@
 // The model takes raw observations, as an environment gives them: what makes the network's input of
 // them is part of the graph. IR version 8, operators of set 17:
 //
-//   observation  [batch, shape...], uint8 or float
+//   observation  [batch, shape...], uint8 or float; a vector of two parts is one input, joined
 //   q_values     [batch, outputs], float
 //
 //   Cast, Div                    bytes to floats, divided by the divisor

@@ -53,7 +53,7 @@ void WriteCase(const std::filesystem::path& folder, const std::string& name,
   nlohmann::json values;
   if (spec.input.is_vector()) {
     observation.shape = {shape.channels};
-    values = input.view().vectors;
+    values = input.Joined();
   } else {
     observation.shape = channels_last ? std::vector{shape.height, shape.width, shape.channels}
                                       : std::vector{shape.channels, shape.height, shape.width};
@@ -142,6 +142,9 @@ int main(int argc, char** argv) {
       stableaa::ParseSpec("frames(3, 20, 13, 255) conv(8, 3, 2) elu conv(17, 2, 1) tanh flatten "
                           "linear(33) elu dueling{linear(9) tanh linear(1) | linear(5)}"),
       true);
+  for (const std::string& name : stableaa::ControlNetworkNames()) {
+    stableaa::WriteCase(argv[1], name, stableaa::NamedSpec(name, 6), false);
+  }
   stableaa::WriteCase(argv[1], "last-active",
                       stableaa::ParseSpec("vector(7) linear(33) tanh linear(3) elu"), false);
   stableaa::WriteCase(argv[1], "flat-frames",

@@ -115,7 +115,9 @@ TEST(OnnxExport, InitialisersAreTheTensorsOfTheWeightsFile) {
 
 // Every name is made once, before it is used, and q_values last.
 TEST(OnnxExport, NodesAreInOrder) {
-  for (const std::string& name : NetworkNames()) {
+  std::vector<std::string> names = NetworkNames();
+  names.emplace_back("critic");
+  for (const std::string& name : names) {
     const NetworkSpec spec = NamedSpec(name, 5);
     const Shape& shape = spec.input.shape;
     const OnnxObservation observation =
@@ -131,6 +133,16 @@ TEST(OnnxExport, NodesAreInOrder) {
     }
     EXPECT_EQ(graph.node(graph.node_size() - 1).output(0), "q_values");
   }
+}
+
+TEST(OnnxExport, AVectorOfTwoPartsIsOneInput) {
+  const Parameters parameters = Drawn(ParseSpec("vector(3, 2) linear(1)"));
+  const onnx::Model model = Exported(parameters, {.shape = {5}});
+  ASSERT_EQ(model.graph().input_size(), 1);
+  const auto& shape = model.graph().input(0).type().tensor_type().shape();
+  ASSERT_EQ(shape.dim_size(), 2);
+  EXPECT_EQ(shape.dim(1).size(), 5);
+  EXPECT_THROW(OnnxModel(parameters, {.shape = {3}}), Error);
 }
 
 TEST(OnnxExport, ObservationsThatDoNotFitAreRefused) {

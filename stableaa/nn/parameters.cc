@@ -10,6 +10,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
+#include "stableaa/nn/kernels.h"
 
 namespace stableaa {
 namespace {
@@ -100,6 +101,20 @@ void Parameters::CopyFrom(const Parameters& other) {
     throw BadInput("parameters of another network cannot be copied");
   }
   std::memcpy(block_.data(), other.block_.data(), block_.size() * sizeof(float));
+}
+
+void Parameters::MoveTowards(const Parameters& other, double tau) {
+  if (!(tau >= 0 && tau <= 1)) {
+    throw BadInput(fmt::format("parameters: expected a tau of 0 to 1, found {}", tau));
+  }
+  if (!other.IsOf(*plan_)) {
+    throw BadInput("parameters cannot move towards those of another network");
+  }
+  // Both would not be exact otherwise: x + (y − x) rounds, and 0 · ∞ is NaN.
+  if (tau == 0 || &other == this) return;
+  if (tau == 1) return CopyFrom(other);
+  BestKernels().move_towards(other.block_.data(), static_cast<float>(tau),
+                             static_cast<std::ptrdiff_t>(block_.size()), block_.data());
 }
 
 void Parameters::Initialise(RandomStream& random) {

@@ -59,6 +59,11 @@ class Parameters {
   // Both must have equal specs. A memcpy.
   void CopyFrom(const Parameters& other);
 
+  // A Polyak average: this ← this + τ · (other − this), in floats, for target networks that follow
+  // slowly. Both must have equal specs; τ has to be in [0, 1], otherwise BadInput. τ = 0 changes
+  // nothing; τ = 1 copies, as CopyFrom does.
+  void MoveTowards(const Parameters& other, double tau);
+
   // Uses PyTorch's defaults: weights and biases of a step uniform in ±1/√fan_in, drawn in the order
   // of the tensors' elements.
   void Initialise(RandomStream& random);

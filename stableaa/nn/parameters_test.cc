@@ -226,6 +226,68 @@ TEST(CopyFrom, RefusesAnotherSpecEvenOfEqualSize) {
   EXPECT_EQ(Block(other), before);
 }
 
+// --- Polyak averages
+
+TEST(MoveTowards, IsThePolyakAverageToFloatPrecision) {
+  const auto plan = PlanOf(kSpec);
+  const Parameters towards = Initialised(plan, 1);
+  for (const double tau : {1e-3, 0.005, 0.3, 0.999}) {
+    Parameters parameters = Initialised(plan, 2);
+    const std::vector<float> before = Block(parameters);
+    parameters.MoveTowards(towards, tau);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const double x = before[i], y = towards.block()[i];
+      // τ, the difference and the sum are each rounded once.
+      EXPECT_NEAR(parameters.block()[i], x + tau * (y - x),
+                  0x1p-24 * (std::abs(x) + std::abs(y) + 3 * tau * std::abs(y - x)));
+    }
+  }
+}
+
+TEST(MoveTowards, TauZeroChangesNothingAndTauOneCopies) {
+  const auto plan = PlanOf(kSpec);
+  Parameters towards = Initialised(plan, 1);
+  const ParameterTensor bias = ParameterTensors(*plan)[1];
+  std::vector<float> odd = Values(towards, bias);
+  odd[0] = std::numeric_limits<float>::infinity();
+  towards.Set(bias, odd);
+  Parameters parameters = Initialised(plan, 2);
+  const std::vector<float> before = Block(parameters);
+  parameters.MoveTowards(towards, 0);
+  EXPECT_EQ(Block(parameters), before);
+  parameters.MoveTowards(towards, 1);
+  EXPECT_EQ(Block(parameters), Block(towards));
+  parameters.MoveTowards(parameters, 0.5);
+  EXPECT_EQ(Block(parameters), Block(towards));
+}
+
+// The steps shrink by 1 − τ, and the padding, which is zero in both, stays zero.
+TEST(MoveTowards, ArrivesAfterManySteps) {
+  const auto plan = PlanOf(kSpec);
+  const Parameters towards = Initialised(plan, 1);
+  Parameters parameters = Initialised(plan, 2);
+  for (int i = 0; i < 2000; ++i) parameters.MoveTowards(towards, 0.05);
+  for (std::size_t i = 0; i < towards.block().size(); ++i) {
+    const double y = towards.block()[i];
+    // A step below half a unit in the last place no longer changes anything.
+    EXPECT_NEAR(parameters.block()[i], y, 0x1p-24 * std::abs(y) / 0.05);
+  }
+}
+
+TEST(MoveTowards, RefusesAnotherNetworkAndTausThatAreNoAverage) {
+  Parameters parameters = Initialised(PlanOf("vector(4) linear(3) relu linear(2)"), 1);
+  const std::vector<float> before = Block(parameters);
+  const Parameters other = Initialised(PlanOf("vector(4) linear(3) tanh linear(2)"), 2);
+  EXPECT_EQ(MessageOf([&] { parameters.MoveTowards(other, 0.5); }),
+            "parameters cannot move towards those of another network");
+  const Parameters same = Initialised(PlanOf("vector(4) linear(3) relu linear(2)"), 3);
+  for (const double tau : {-0.1, 1.1, std::nan("")}) {
+    EXPECT_NE(MessageOf([&] { parameters.MoveTowards(same, tau); }).find("tau of 0 to 1, found"),
+              std::string::npos);
+  }
+  EXPECT_EQ(Block(parameters), before);
+}
+
 // --- files
 
 TEST(SavedParameters, ComeBackBitForBit) {

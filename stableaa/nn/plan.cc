@@ -58,15 +58,19 @@ class PlanMaker {
       return BadInput("network spec, input: " + what);
     };
     if (shape.is_vector) {
-      if (input != VectorInput(shape.channels)) {
+      InputSpec whole = input;
+      whole.parts.clear();
+      if (whole != VectorInput(shape.channels)) {
         throw fail("a vector has height, width and divisor 1");
       }
+      if (!input.parts.empty()) CheckParts(input, fail);
       if (shape.channels < 1 || shape.channels > kMaxUnits) {
         throw fail(
             fmt::format("expected a vector of 1 to {}, found {}", kMaxUnits, shape.channels));
       }
       return;
     }
+    if (!input.parts.empty()) throw fail("only a vector has parts");
     for (const int side : {shape.channels, shape.height, shape.width}) {
       if (side >= 1 && side <= kMaxSide) continue;
       throw fail(fmt::format("expected channels, height and width of 1 to {}, found {}, {} and {}",
@@ -79,6 +83,24 @@ class PlanMaker {
     if (!(input.divisor >= kMinDivisor && input.divisor <= kMaxDivisor)) {
       throw fail(fmt::format("expected a divisor of {} to {}, found {}", kMinDivisor, kMaxDivisor,
                              input.divisor));
+    }
+  }
+
+  template <typename Fail>
+  static void CheckParts(const InputSpec& input, const Fail& fail) {
+    if (input.parts.size() < 2 || input.parts.size() > kMaxInputParts) {
+      throw fail(
+          fmt::format("expected the sizes of 2 parts, or none, found {}", input.parts.size()));
+    }
+    std::int64_t sum = 0;
+    for (const int size : input.parts) {
+      sum += size;
+      if (size >= 1 && size <= kMaxUnits) continue;
+      throw fail(fmt::format("expected parts of 1 to {}, found {}", kMaxUnits, size));
+    }
+    if (sum != input.shape.channels) {
+      throw fail(
+          fmt::format("expected parts that are {} together, found {}", input.shape.channels, sum));
     }
   }
 

@@ -23,10 +23,15 @@ class RandomInput {
     const auto samples = static_cast<std::size_t>(count);
     const auto size = static_cast<std::size_t>(input.shape.size());
     if (input.takes_floats()) {
-      vectors_.resize(samples * size);
-      random.FillUniform(vectors_, -1, 1);
-      if (numbers == InputNumbers::kSmallWhole) {
-        for (float& x : vectors_) x = std::floor(4 * x);
+      vectors_.resize(samples * static_cast<std::size_t>(input.part_size(0)));
+      if (input.part_count() == 2) {
+        second_vectors_.resize(samples * static_cast<std::size_t>(input.part_size(1)));
+      }
+      for (std::vector<float>* part : {&vectors_, &second_vectors_}) {
+        random.FillUniform(*part, -1, 1);
+        if (numbers == InputNumbers::kSmallWhole) {
+          for (float& x : *part) x = std::floor(4 * x);
+        }
       }
       return;
     }
@@ -37,13 +42,30 @@ class RandomInput {
     for (std::size_t i = 0; i < bytes_.size(); i += frame) frames_.push_back(&bytes_[i]);
   }
 
-  NetworkInput view() const { return {.count = count_, .frames = frames_, .vectors = vectors_}; }
+  NetworkInput view() const {
+    return {
+        .count = count_, .frames = frames_, .vectors = vectors_, .second_vectors = second_vectors_};
+  }
+
+  // The vectors sample by sample, with their parts joined.
+  std::vector<float> Joined() const {
+    std::vector<float> joined;
+    const auto samples = static_cast<std::size_t>(count_);
+    for (std::size_t n = 0; n < samples; ++n) {
+      for (const std::vector<float>* part : {&vectors_, &second_vectors_}) {
+        const std::size_t size = part->size() / samples;
+        for (std::size_t i = 0; i < size; ++i) joined.push_back((*part)[n * size + i]);
+      }
+    }
+    return joined;
+  }
 
  private:
   int count_;
   std::vector<std::uint8_t> bytes_;
   std::vector<const std::uint8_t*> frames_;
   std::vector<float> vectors_;
+  std::vector<float> second_vectors_;
 };
 
 }  // namespace stableaa

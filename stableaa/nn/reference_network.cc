@@ -200,7 +200,19 @@ void ReferenceNetwork<T>::ReadInput(const NetworkInput& input) {
   const std::size_t pixels = Size(shape.height) * Size(shape.width);
   const auto divisor = static_cast<T>(plan_->spec.input.divisor);
   values.clear();
-  for (const float x : input.vectors) values.push_back(static_cast<T>(x) / divisor);
+  const auto take = [&](std::span<const float> numbers) {
+    for (const float x : numbers) values.push_back(static_cast<T>(x) / divisor);
+  };
+  if (input.second_vectors.empty()) {
+    take(input.vectors);
+  } else {
+    const std::size_t first = input.vectors.size() / count_;
+    const std::size_t second = input.second_vectors.size() / count_;
+    for (std::size_t n = 0; n < count_; ++n) {
+      take(input.vectors.subspan(n * first, first));
+      take(input.second_vectors.subspan(n * second, second));
+    }
+  }
   for (const std::uint8_t* const frame : input.frames) {
     for (std::size_t i = 0; i < pixels; ++i) values.push_back(static_cast<T>(frame[i]) / divisor);
   }
@@ -290,14 +302,34 @@ class ReferenceBackend : public Network {
 
   void RunBackward(const Parameters& parameters, int /*count*/,
                    std::span<const float> output_gradients, Parameters& gradients) override {
-    ReadParameters(parameters);
-    outputs_.assign(output_gradients.begin(), output_gradients.end());
-    network_.Backward(parameters_, outputs_, gradients_);
+    RunBackward(parameters, output_gradients);
     WriteGradients(gradients);
+  }
+
+  void RunBackwardToInput(const Parameters& parameters, int count,
+                          std::span<const float> output_gradients, int part,
+                          std::span<float> input_gradients) override {
+    RunBackward(parameters, output_gradients);
+    const InputSpec& input = plan().spec.input;
+    const std::span<const double> whole = network_.input_gradients();
+    const std::size_t stride = Size(input.shape);
+    const std::size_t size = Size(input.part_size(part));
+    const std::size_t first = part == 0 ? 0 : stride - size;
+    for (std::size_t n = 0; n < Size(count); ++n) {
+      std::ranges::transform(whole.subspan(n * stride + first, size),
+                             input_gradients.begin() + static_cast<std::ptrdiff_t>(n * size),
+                             ToFloat);
+    }
   }
 
  private:
   static float ToFloat(double value) { return static_cast<float>(value); }
+
+  void RunBackward(const Parameters& parameters, std::span<const float> output_gradients) {
+    ReadParameters(parameters);
+    outputs_.assign(output_gradients.begin(), output_gradients.end());
+    network_.Backward(parameters_, outputs_, gradients_);
+  }
 
   void ReadParameters(const Parameters& parameters) {
     auto next = parameters_.begin();

@@ -41,6 +41,10 @@ class ReferenceNetwork {
   void Backward(std::span<const T> parameters, std::span<const T> output_gradients,
                 std::span<T> gradients);
 
+  // dL/d(input), count × size, from the last Backward. Of frames, with respect to the bytes
+  // divided by the divisor.
+  std::span<const T> input_gradients() const { return gradients_[0]; }
+
   std::size_t parameters() const { return parameters_; }
 
  private:

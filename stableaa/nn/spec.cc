@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "stableaa/base/text/nearest_name.h"
@@ -46,7 +49,7 @@ class SpecParser {
       spec.input.divisor = Number(',');
       spec.input.floats = input == "images";
     } else if (input == "vector") {
-      spec.input = VectorInput(Whole('('));
+      spec.input = VectorInput(Parts());
     } else {
       throw Wrong(fmt::format("expected {}", kInputs));
     }
@@ -57,6 +60,17 @@ class SpecParser {
   }
 
  private:
+  std::vector<int> Parts() {
+    std::vector<int> parts = {Whole('(')};
+    while (SkipBlanks(), position_ < text_.size() && text_[position_] == ',') {
+      if (std::ssize(parts) == kMaxInputParts) {
+        throw Wrong(fmt::format("a vector has at most {} parts", kMaxInputParts));
+      }
+      parts.push_back(Whole(','));
+    }
+    return parts;
+  }
+
   // Reads up to the end of the text or something that cannot begin a layer.
   std::vector<Layer> Layers(int depth) {
     std::vector<Layer> layers;
@@ -194,6 +208,15 @@ InputSpec ImageInput(int channels, int height, int width, double divisor) {
 
 InputSpec VectorInput(int size) { return {.shape = {.channels = size, .is_vector = true}}; }
 
+InputSpec VectorInput(std::vector<int> parts) {
+  // Sums that no int holds are refused by Validate, as every size above its limit is.
+  const std::int64_t sum = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  InputSpec input = VectorInput(static_cast<int>(std::clamp(sum, -kMost, kMost)));
+  if (parts.size() > 1) input.parts = std::move(parts);
+  return input;
+}
+
 void NetworkSpec::Validate() const { MakePlan(*this); }
 
 int NetworkSpec::outputs() const { return MakePlan(*this).outputs(); }
@@ -217,6 +240,9 @@ std::string ToText(const Layer& layer) {
 
 std::string ToText(const InputSpec& input) {
   const Shape& in = input.shape;
+  if (input.is_vector() && !input.parts.empty()) {
+    return fmt::format("vector({})", fmt::join(input.parts, ", "));
+  }
   if (input.is_vector()) return fmt::format("vector({})", in.channels);
   return fmt::format("{}({}, {}, {}, {})", input.floats ? "images" : "frames", in.channels,
                      in.height, in.width, input.divisor);
@@ -295,6 +321,8 @@ std::vector<std::string> NetworkNames() {
   return {"nature", "nature-dueling", "minatar", "minatar-dueling", "mlp", "mlp-dueling"};
 }
 
+std::vector<std::string> ControlNetworkNames() { return {"critic", "actor"}; }
+
 NetworkSpec NamedSpec(const std::string& name, int actions) {
   constexpr std::string_view kSuffix = "-dueling";
   const bool dueling = name.ends_with(kSuffix);
@@ -302,8 +330,18 @@ NetworkSpec NamedSpec(const std::string& name, int actions) {
   if (base == "nature") return NatureSpec({.actions = actions, .dueling = dueling});
   if (base == "minatar") return MinatarSpec({.actions = actions, .dueling = dueling});
   if (base == "mlp") return MlpSpec({.actions = actions, .dueling = dueling});
-  throw BadInput(fmt::format("unknown network '{}' (there are {}){}", name,
-                             fmt::join(NetworkNames(), ", "), DidYouMean(name, NetworkNames())));
+  constexpr int kState = 17;
+  const std::vector<int> hidden = {256, 256};
+  if (name == "critic") {
+    NetworkSpec spec = MlpSpec({.hidden = hidden, .actions = 1});
+    spec.input = VectorInput({kState, actions});
+    return spec;
+  }
+  if (name == "actor") return MlpSpec({.inputs = kState, .hidden = hidden, .actions = 2 * actions});
+  std::vector<std::string> names = NetworkNames();
+  for (std::string& control : ControlNetworkNames()) names.push_back(std::move(control));
+  throw BadInput(fmt::format("unknown network '{}' (there are {}){}", name, fmt::join(names, ", "),
+                             DidYouMean(name, names)));
 }
 
 }  // namespace stableaa

@@ -8,6 +8,8 @@
 //   frames(C, H, W, D)        input: C frames of H×W bytes, each divided by D (255 for grey levels)
 //   images(C, H, W, D)        the same with floats instead of bytes
 //   vector(N)                 input: N floats
+//   vector(N, M)              input: N floats and M more, given apart and joined in this order, as
+//                             a critic takes a state and an action
 //   conv(F, K, S)             F filters of K×K, stride S, no padding
 //   linear(N)                 N outputs; frames have to be flattened first
 //   relu | elu | tanh         after conv, linear or flatten
@@ -63,10 +65,20 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+// Parts that a vector may consist of.
+inline constexpr int kMaxInputParts = 2;
+
 struct InputSpec {
   Shape shape;
   double divisor = 1;   // for frames: a byte or float b becomes b / divisor
   bool floats = false;  // for frames: of floats instead of bytes
+  // The sizes of a vector's parts, if there are several; their sum is shape.channels.
+  std::vector<int> parts = {};
+
+  int part_count() const { return parts.empty() ? 1 : static_cast<int>(parts.size()); }
+  int part_size(int part) const {
+    return parts.empty() ? shape.size() : parts[static_cast<std::size_t>(part)];
+  }
 
   bool is_vector() const { return shape.is_vector; }
   bool takes_floats() const { return shape.is_vector || floats; }
@@ -76,6 +88,8 @@ struct InputSpec {
 InputSpec FrameInput(int channels, int height, int width, double divisor);
 InputSpec ImageInput(int channels, int height, int width, double divisor);  // of floats
 InputSpec VectorInput(int size);
+// Of one or two parts. One part is the same as VectorInput(int).
+InputSpec VectorInput(std::vector<int> parts);
 
 struct NetworkSpec {
   InputSpec input;
@@ -151,7 +165,12 @@ NetworkSpec MlpSpec(const MlpOptions& options);
 // defaults.
 std::vector<std::string> NetworkNames();
 
-// Throws BadInput for an unknown name.
+// critic, actor: those of TD3 and SAC for the 17 numbers of HalfCheetah's state, with two layers of
+// 256 units. Here `actions` of NamedSpec are the numbers that an action consists of; the critic has
+// one output, the actor a mean and a log standard deviation of each.
+std::vector<std::string> ControlNetworkNames();
+
+// Of either list. Throws BadInput for an unknown name.
 NetworkSpec NamedSpec(const std::string& name, int actions);
 
 }  // namespace stableaa

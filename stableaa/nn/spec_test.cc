@@ -75,6 +75,53 @@ TEST(SpecText, ImagesOfFloatsDifferFromFramesOfBytes) {
   EXPECT_THROW(ParseSpec("images(2, 5, 4, 0) flatten linear(2)"), Error);
 }
 
+TEST(SpecText, AVectorMayHaveTwoParts) {
+  const std::string text = "vector(17, 6) linear(256) relu linear(1)";
+  const NetworkSpec spec = ParseSpec(text);
+  EXPECT_EQ(ToText(spec), text);
+  EXPECT_EQ(spec.input, VectorInput({17, 6}));
+  EXPECT_NE(spec.input, VectorInput(23));
+  EXPECT_EQ(MakePlan(spec).steps[0].fan_in, 23);
+  EXPECT_EQ(spec.input.part_count(), 2);
+  EXPECT_EQ(spec.input.part_size(0), 17);
+  EXPECT_EQ(spec.input.part_size(1), 6);
+}
+
+TEST(SpecText, OnePartIsTheVectorItself) {
+  EXPECT_EQ(VectorInput(std::vector<int>{5}), VectorInput(5));
+  EXPECT_EQ(ToText(VectorInput(std::vector<int>{5})), "vector(5)");
+  EXPECT_EQ(VectorInput(5).part_count(), 1);
+  EXPECT_EQ(VectorInput(5).part_size(0), 5);
+  EXPECT_EQ(FrameInput(2, 8, 6, 255).part_count(), 1);
+}
+
+TEST(Spec, PartsHaveToMakeUpTheVector) {
+  const auto error = [](const InputSpec& input) {
+    return SpecError({.input = input, .layers = {Linear(1)}});
+  };
+  EXPECT_EQ(error(VectorInput({1, 65535})), "no error");
+  EXPECT_EQ(error(VectorInput({1, 65536})),
+            "network spec, input: expected a vector of 1 to 65536, found 65537");
+  EXPECT_EQ(error(VectorInput({3, 0})),
+            "network spec, input: expected parts of 1 to 65536, found 0");
+  EXPECT_EQ(error(VectorInput({2'000'000'000, 2'000'000'000})),
+            "network spec, input: expected parts of 1 to 65536, found 2000000000");
+  EXPECT_EQ(error(VectorInput({1, 2, 3})),
+            "network spec, input: expected the sizes of 2 parts, or none, found 3");
+  EXPECT_NE(error(VectorInput(std::vector<int>{})), "no error");
+  InputSpec input = VectorInput(5);
+  input.parts = {5};
+  EXPECT_EQ(error(input), "network spec, input: expected the sizes of 2 parts, or none, found 1");
+  input.parts = {2, 2};
+  EXPECT_EQ(error(input), "network spec, input: expected parts that are 5 together, found 4");
+  input = FrameInput(2, 1, 1, 1);
+  input.parts = {1, 1};
+  EXPECT_EQ(MessageOf([&] {
+              NetworkSpec({.input = input, .layers = {Flatten(), Linear(1)}}).Validate();
+            }),
+            "network spec, input: only a vector has parts");
+}
+
 TEST(ImageSpec, IsNaturesAndMinatarsForTheirSizes) {
   for (const bool dueling : {false, true}) {
     EXPECT_EQ(ImageSpec({FrameInput(4, 84, 84, 255), 18, dueling}),
@@ -104,7 +151,9 @@ TEST(SpecText, ErrorsSayWhereAndWhatWasExpected) {
       {"image(3) linear(1)",
        "character 1 ('image(3) linear('): expected frames(...), images(...) or vector(...)"},
       {"vector 4", "character 8 ('4'): expected '('"},
-      {"vector(4, 5)", "character 9 (', 5)'): expected ')'"},
+      {"vector(4, 5, 6)", "character 12 (', 6)'): a vector has at most 2 parts"},
+      {"vector(4; 5)", "character 9 ('; 5)'): expected ')'"},
+      {"vector(4,) linear(1)", "character 10 (') linear(1)'): expected a number"},
       {"vector(four)", "character 8 ('four)'): expected a number"},
       {"vector(inf) linear(1)", "expected a number"},
       {"vector(1e999) linear(1)", "expected a number"},
@@ -236,6 +285,16 @@ TEST(NamedSpec, EveryNameGivesANetworkOfSoManyActions) {
     EXPECT_EQ(spec.layers.back().kind == LayerKind::kDueling, name.ends_with("-dueling")) << name;
   }
   EXPECT_EQ(NamedSpec("nature-dueling", 18), NatureSpec({.actions = 18, .dueling = true}));
+}
+
+TEST(NamedSpec, OfControlTakesNumbersAsActions) {
+  EXPECT_EQ(ToText(NamedSpec("critic", 6)),
+            "vector(17, 6) linear(256) relu linear(256) relu linear(1)");
+  EXPECT_EQ(ToText(NamedSpec("actor", 6)),
+            "vector(17) linear(256) relu linear(256) relu linear(12)");
+  for (const std::string& name : ControlNetworkNames()) NamedSpec(name, 3).Validate();
+  EXPECT_NE(MessageOf([] { NamedSpec("critic-dueling", 2); }).find("unknown network"),
+            std::string::npos);
 }
 
 TEST(NamedSpec, AnUnknownNameBringsTheNearest) {

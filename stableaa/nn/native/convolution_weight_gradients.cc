@@ -40,8 +40,8 @@ ConvolutionWeightGradients::ConvolutionWeightGradients(const PlanStep& step,
 void ConvolutionWeightGradients::Run(const NativeBackward& pass) {
   const int pairs = (step_.out.channels + kPair - 1) / kPair;
   const auto [first, last] = pass.worker.Share(pairs * step_.kernel);
-  float* const weights = pass.gradients.block().data() + step_.weight;
-  float* const bias = pass.gradients.block().data() + step_.bias;
+  float* const weights = pass.gradients->block().data() + step_.weight;
+  float* const bias = pass.gradients->block().data() + step_.bias;
   for (int task = first; task < last; ++task) {
     if (task % step_.kernel > 0) continue;
     const int filter = task / step_.kernel * kPair;

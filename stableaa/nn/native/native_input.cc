@@ -11,6 +11,7 @@ NativeInput::NativeInput(const Plan& plan, NativeValues& values)
     : kernels_(BestKernels()),
       values_(values),
       shape_(plan.values[0]),
+      first_size_(plan.spec.input.part_size(0)),
       floats_(plan.spec.input.floats),
       divisor_(static_cast<float>(plan.spec.input.divisor)),
       is_taken_whole_(shape_.is_vector || std::ranges::any_of(plan.steps, [](const PlanStep& step) {
@@ -18,14 +19,23 @@ NativeInput::NativeInput(const Plan& plan, NativeValues& values)
                       })) {}
 
 void NativeInput::Take(const NetworkInput& input, const NativeWorker& worker) const {
-  if (shape_.is_vector) {
+  if (shape_.is_vector && first_size_ == shape_.size()) {
     if (worker.index == 0) {
       std::memcpy(values_.Value(0), input.vectors.data(), input.vectors.size_bytes());
     }
     return;
   }
   const auto [first, last] = worker.Share(input.count);
-  for (int n = first; n < last; ++n) LoadSample(input, n, values_.ValueAt(0, n, worker));
+  for (int n = first; n < last; ++n) {
+    float* const to = values_.ValueAt(0, n, worker);
+    if (shape_.is_vector) {
+      const std::ptrdiff_t second_size = shape_.size() - first_size_;
+      std::copy_n(input.vectors.data() + std::ptrdiff_t{n} * first_size_, first_size_, to);
+      std::copy_n(input.second_vectors.data() + n * second_size, second_size, to + first_size_);
+    } else {
+      LoadSample(input, n, to);
+    }
+  }
 }
 
 void NativeInput::LoadSample(const NetworkInput& input, int sample, float* to) const {

@@ -18,7 +18,7 @@ class NativeInput {
   // Otherwise convolutions load the frames sample by sample.
   bool is_taken_whole() const { return is_taken_whole_; }
 
-  // Takes this thread's share of all samples.
+  // Takes this thread's share of all samples. Joins the parts of a vector.
   void Take(const NetworkInput& input, const NativeWorker& worker) const;
 
   // Loads the frames of one sample, bytes or floats, interleaved and divided.
@@ -28,6 +28,7 @@ class NativeInput {
   const Kernels& kernels_;
   NativeValues& values_;
   Shape shape_;
+  int first_size_;  // of a vector's first part
   bool floats_;
   float divisor_;
   bool is_taken_whole_;

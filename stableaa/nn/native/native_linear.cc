@@ -66,22 +66,29 @@ void NativeLinear::Forward(const NativeForward& pass) {
 
 void NativeLinear::Backward(const NativeBackward& pass) {
   if (!order_.output_is_complete) activation_.Backward(pass.count, pass.worker);
-  TurnSamples(pass.count, pass.worker);
-  if (pass.worker.index == 0) BackwardBias(pass);
-  BackwardWeights(pass);
-  if (step_.input > 0) BackwardInput(pass);
+  TurnSamples(pass);
+  if (pass.gradients != nullptr) {
+    if (pass.worker.index == 0) BackwardBias(pass);
+    BackwardWeights(pass);
+  }
+  if (step_.input > 0) {
+    BackwardInput(pass, {.to = values_.Gradient(step_.input), .size = step_.fan_in});
+  } else if (pass.input.to != nullptr) {
+    BackwardInput(pass, pass.input);
+  }
 }
 
 // Puts samples into lanes: the input's for the gradient of the weights, and the output gradient's
 // for the gradient of the input.
-void NativeLinear::TurnSamples(int count, const NativeWorker& worker) {
+void NativeLinear::TurnSamples(const NativeBackward& pass) {
+  const bool turns_input = pass.gradients != nullptr && !lanes_.has_input(step_.input);
   const std::ptrdiff_t in = step_.fan_in;
   const std::ptrdiff_t out = step_.out.channels;
   const std::ptrdiff_t padded = PanelCount(out) * kPanelSize;
-  const auto [first, last] = worker.Share(static_cast<int>(PanelCount(count)));
+  const auto [first, last] = pass.worker.Share(static_cast<int>(PanelCount(pass.count)));
   for (std::ptrdiff_t g = first; g < last; ++g) {
-    const int rows = static_cast<int>(std::min(kPanelSize, count - g * kPanelSize));
-    if (!lanes_.has_input(step_.input)) {
+    const int rows = static_cast<int>(std::min(kPanelSize, pass.count - g * kPanelSize));
+    if (turns_input) {
       kernels_.to_lanes(values_.Value(step_.input) + g * kPanelSize * in, in, rows, in,
                         lanes_.input(step_.input) + g * in * kPanelSize);
     }
@@ -92,14 +99,14 @@ void NativeLinear::TurnSamples(int count, const NativeWorker& worker) {
     // Leftovers from earlier batches in the rest of the last group must not spread.
     std::fill(gradient + rows * out, gradient + kPanelSize * out, 0.0F);
   }
-  worker.Wait();
-  if (worker.index == 0) lanes_.set_has_input(step_.input);
+  pass.worker.Wait();
+  if (turns_input && pass.worker.index == 0) lanes_.set_has_input(step_.input);
 }
 
 void NativeLinear::BackwardBias(const NativeBackward& pass) {
   const std::ptrdiff_t outputs = step_.out.channels;
   const float* const gradient = values_.Gradient(step_.output);
-  float* const bias = pass.gradients.block().data() + step_.bias;
+  float* const bias = pass.gradients->block().data() + step_.bias;
   std::fill_n(bias, outputs, 0.0F);
   for (std::ptrdiff_t n = 0; n < pass.count; ++n) {
     for (std::ptrdiff_t o = 0; o < outputs; ++o) bias[o] += gradient[n * outputs + o];
@@ -117,7 +124,7 @@ void NativeLinear::BackwardWeights(const NativeBackward& pass) {
   product.b_panel = kPanelSize;
   product.b_outer = outputs * kPanelSize;
   product.b_inner = outputs;
-  product.c = pass.gradients.block().data() + step_.weight + first * kPanelSize;
+  product.c = pass.gradients->block().data() + step_.weight + first * kPanelSize;
   product.c_rows = panel_rows_.data();
   product.c_panel = step_.fan_in * kPanelSize;
   product.rows = last - first;
@@ -127,10 +134,12 @@ void NativeLinear::BackwardWeights(const NativeBackward& pass) {
   kernels_.multiply(product);
 }
 
-void NativeLinear::BackwardInput(const NativeBackward& pass) {
+void NativeLinear::BackwardInput(const NativeBackward& pass, const InputGradient& gradient) {
   const std::ptrdiff_t in = step_.fan_in;
   const std::ptrdiff_t groups = PanelCount(pass.count);
-  const auto [first, last] = pass.worker.Share(step_.fan_in);
+  const auto [begin, end] = pass.worker.Share(gradient.size);
+  const int first = gradient.first + begin;
+  const int last = gradient.first + end;
   PanelProduct product;
   product.a = pass.parameters.block().data() + step_.weight + first * kPanelSize;
   product.a_rows = panel_rows_.data();
@@ -151,7 +160,7 @@ void NativeLinear::BackwardInput(const NativeBackward& pass) {
   for (std::ptrdiff_t g = 0; g < groups; ++g) {
     const int rows = static_cast<int>(std::min(kPanelSize, pass.count - g * kPanelSize));
     kernels_.from_lanes(product.c + g * product.c_panel, rows, last - first, !order_.sets_input,
-                        values_.Gradient(step_.input) + g * kPanelSize * in + first, in);
+                        gradient.to + g * kPanelSize * gradient.size + begin, gradient.size);
   }
 }
 

@@ -50,8 +50,8 @@ class NativeLinear final : public NativeOperation {
  private:
   void BackwardBias(const NativeBackward& pass);
   void BackwardWeights(const NativeBackward& pass);
-  void BackwardInput(const NativeBackward& pass);
-  void TurnSamples(int count, const NativeWorker& worker);
+  void BackwardInput(const NativeBackward& pass, const InputGradient& gradient);
+  void TurnSamples(const NativeBackward& pass);
 
   const Kernels& kernels_;
   const PlanStep& step_;

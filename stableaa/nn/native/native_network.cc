@@ -90,12 +90,28 @@ class NativeNetwork final : public Network {
 
   void RunBackward(const Parameters& parameters, int count, std::span<const float> output_gradients,
                    Parameters& gradients) override {
+    RunBackward({parameters, count, &gradients, {}, {}}, output_gradients);
+  }
+
+  void RunBackwardToInput(const Parameters& parameters, int count,
+                          std::span<const float> output_gradients, int part,
+                          std::span<float> input_gradients) override {
+    const InputSpec& input = plan().spec.input;
+    const InputGradient gradient{.to = input_gradients.data(),
+                                 .first = part == 0 ? 0 : input.part_size(0),
+                                 .size = input.part_size(part)};
+    RunBackward({parameters, count, nullptr, gradient, {}}, output_gradients);
+  }
+
+  void RunBackward(const NativeBackward& pass, std::span<const float> output_gradients) {
     std::memcpy(values_.Gradient(plan().steps.back().output), output_gradients.data(),
                 output_gradients.size_bytes());
     lanes_.Forget();
     OnWorkers(threads_, [&](const NativeWorker& worker) {
+      NativeBackward mine = pass;
+      mine.worker = worker;
       for (std::size_t i = operations_.size(); i-- > 0;) {
-        operations_[i]->Backward({parameters, count, gradients, worker});
+        operations_[i]->Backward(mine);
         worker.Wait();
       }
     });

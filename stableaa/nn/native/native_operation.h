@@ -9,6 +9,13 @@
 
 namespace stableaa {
 
+// Successive components of the network's input, and where their gradients go: samples × size.
+struct InputGradient {
+  float* to = nullptr;  // null if they are not wanted
+  int first = 0;
+  int size = 0;
+};
+
 // What one thread needs to know about a pass.
 struct NativeForward {
   const Parameters& parameters;
@@ -18,7 +25,10 @@ struct NativeForward {
 struct NativeBackward {
   const Parameters& parameters;
   int count;  // samples
-  Parameters& gradients;
+  // Null if only the gradient of the network's input is wanted.
+  Parameters* gradients;
+  // Where the gradient of the network's input goes, if it is wanted.
+  InputGradient input;
   NativeWorker worker;
 };
 
@@ -27,8 +37,8 @@ class NativeOperation {
  public:
   virtual ~NativeOperation() = default;
   virtual void Forward(const NativeForward& pass) = 0;
-  // Computes the gradients of the parameters and of the input from that of the output, which it may
-  // overwrite.
+  // Computes the gradients of the parameters, if they are wanted, and of the input from that of the
+  // output, which it may overwrite.
   virtual void Backward(const NativeBackward& pass) = 0;
 };
 
