@@ -29,7 +29,8 @@ void DqnAgent::RequireFits(const RunOptions& options, const EnvironmentSpec& spe
 AgentMemory DqnAgent::EstimateMemory(const RunOptions& options, const EnvironmentSpec& spec) {
   const LearnerOptions learner = LearnerOptionsOf(options);
   return {.replay = Replay::EstimateBytes(options.replay, ObservationLayout(spec).frames(),
-                                          Learner::ReplayReserve(learner), options.env.num_envs),
+                                          {.count = spec.action.n}, Learner::ReplayReserve(learner),
+                                          options.env.num_envs),
           .networks = Learner::EstimateBytes(learner, PlanFor(options, spec))};
 }
 
@@ -50,7 +51,8 @@ DqnAgent::DqnAgent(const RunOptions& options, const EnvironmentSpec& spec)
       layout_(spec),
       plan_(std::make_shared<const Plan>(PlanFor(options, spec))),
       replay_(options.replay, {options.agent.n_step, options.agent.discount}, layout_.frames(),
-              Learner::ReplayReserve(LearnerOptionsOf(options)), options.env.num_envs),
+              {.count = spec.action.n}, Learner::ReplayReserve(LearnerOptionsOf(options)),
+              options.env.num_envs),
       learner_(LearnerOptionsOf(options), plan_, layout_, replay_),
       actor_(plan_, layout_, options.exploration.policy, options.agent.omega, options.env.num_envs),
       encoded_(layout_.frames().observation_bytes()) {}
@@ -71,7 +73,7 @@ Actions DqnAgent::Act(std::int64_t step, const Observations& observations, Rando
 }
 
 void DqnAgent::Remember(int environment, const ActionOutcome& outcome) {
-  replay_.Add(actions_[static_cast<std::size_t>(environment)], static_cast<float>(outcome.reward),
+  replay_.Add({actions_[static_cast<std::size_t>(environment)]}, static_cast<float>(outcome.reward),
               outcome.terminated, outcome.truncated, Encode(outcome.next, environment),
               environment);
 }
@@ -172,7 +174,7 @@ void DqnAgent::RemoveOldFiles(const std::filesystem::path& directory) const {
 
 void DqnAgent::Load(ByteReader& in, const std::filesystem::path& directory,
                     const RunPosition& position) {
-  replay_.Load(in, directory, actor_.num_actions());
+  replay_.Load(in, directory);
   learner_.Load(in);
   CheckLoaded(in, position);
 }
