@@ -42,17 +42,18 @@ std::int64_t UsualFrames(const std::string& env) {
 
 Replay MakeFull(Environment* environment, const ReplayOptions& options) {
   const ReturnOptions returns = {};
+  const ActionShape actions = {.count = 1};  // the fillers store no other
   if (environment == nullptr) {
-    RequireMemory("bench replay", Replay::EstimateBytes(options, kPictureShape, 0),
+    RequireMemory("bench replay", Replay::EstimateBytes(options, kPictureShape, actions, 0),
                   "try fewer --frames");
-    Replay replay(options, returns, kPictureShape, 0);
+    Replay replay(options, returns, kPictureShape, actions, 0);
     PlayPictures(options.size, replay);
     return replay;
   }
   const ObservationLayout layout(environment->spec());
-  RequireMemory("bench replay", Replay::EstimateBytes(options, layout.frames(), 0),
+  RequireMemory("bench replay", Replay::EstimateBytes(options, layout.frames(), actions, 0),
                 "try fewer --frames");
-  Replay replay(options, returns, layout.frames(), 0);
+  Replay replay(options, returns, layout.frames(), actions, 0);
   PlayRandomly(*environment, layout, options.size, replay);
   return replay;
 }

@@ -65,6 +65,21 @@ void CheckShape(const FrameShape& shape) {
   }
 }
 
+void CheckActions(const ActionShape& actions) {
+  const bool possible = actions.floats == 0 ? actions.count >= 1
+                                            : actions.count == 1 && actions.floats > 0 &&
+                                                  actions.floats <= ActionShape::kMaxFloats;
+  if (possible) return;
+  throw BadInput(fmt::format(
+      "expected one or more discrete actions, or a continuous one of 1 to {} numbers, found {} of "
+      "{} numbers",
+      ActionShape::kMaxFloats, actions.count, actions.floats));
+}
+
+std::string KindOfActions(std::size_t floats) {
+  return floats == 0 ? "discrete actions" : fmt::format("actions of {} numbers", floats);
+}
+
 }  // namespace
 
 const std::vector<std::pair<std::string, Compression>>& Compressions() {
@@ -115,14 +130,16 @@ std::span<const std::uint8_t* const> ReplayBatch::Next(std::size_t j, int stack)
 }
 
 Replay::Replay(const ReplayOptions& options, const ReturnOptions& returns, const FrameShape& shape,
-               std::int64_t reserve, int streams)
+               const ActionShape& actions, std::int64_t reserve, int streams)
     : options_(options),
       returns_(returns),
       shape_(shape),
+      actions_(actions),
       reserve_(reserve),
       slots_(Slots(options, streams)) {
   options.Validate();
   CheckShape(shape);
+  CheckActions(actions);
   if (streams < 1 || streams > kMaxStreams) {
     throw BadInput(fmt::format("expected 1 to {} environments, found {}", kMaxStreams, streams));
   }
@@ -136,6 +153,7 @@ Replay::Replay(const ReplayOptions& options, const ReturnOptions& returns, const
                             .n_step = returns.n_step,
                             .discount = returns.discount,
                             .shape = shape,
+                            .actions = actions,
                             .file_prefix = FilePrefix(i, streams)},
         *codec_);
   }
@@ -166,7 +184,7 @@ void Replay::Begin(std::span<const std::uint8_t> observation, int stream) {
   ForgetPriority(stream);
 }
 
-void Replay::Add(int action, float reward, bool terminated, bool truncated,
+void Replay::Add(const TakenAction& action, float reward, bool terminated, bool truncated,
                  std::span<const std::uint8_t> next, int stream) {
   ReplayStream& to = streams_.at(static_cast<std::size_t>(stream));
   const std::int64_t begin = to.first_pending();
@@ -270,32 +288,36 @@ std::int64_t Replay::IdIn(std::size_t slot) const {
 
 void Replay::Read(std::span<const std::int64_t> ids, ReplayBatch& batch) const {
   if (ids.data() != batch.ids.data()) batch.ids.assign(ids.begin(), ids.end());
-  batch.next_ids.clear();
-  batch.actions.clear();
-  batch.rewards.clear();
-  batch.discounts.clear();
-  batch.frames.clear();
-  batch.next_frames.clear();
-  std::vector<ReplayStream::Reading> readings;
-  readings.reserve(ids.size());
+  const std::size_t count = batch.ids.size();
+  const std::size_t pointers = count * static_cast<std::size_t>(shape_.stack);
+  batch.next_ids.resize(count);
+  batch.actions.resize(count);
+  batch.action_values.resize(count * actions_.values());
+  batch.rewards.resize(count);
+  batch.discounts.resize(count);
+  batch.frames.resize(pointers);
+  batch.next_frames.resize(pointers);
+  readings_.resize(count);
   std::size_t frames = 0;
-  for (const std::int64_t id : batch.ids) {
+  for (std::size_t j = 0; j < count; ++j) {
+    const std::int64_t id = batch.ids[j];
     if (id < 0) throw std::logic_error(fmt::format("Replay::Read: {} is not a transition", id));
-    const ReplayStream& stream = StreamOf(id);
-    const std::int64_t next = stream.ReadReturn(id / stream_count(), batch);
-    batch.next_ids.push_back(Id(static_cast<int>(id % stream_count()), next));
-    readings.push_back(stream.Locate(id / stream_count(), next));
-    frames += readings.back().count();
+    const std::int64_t in_stream = id / stream_count();
+    const auto stream = static_cast<int>(id - in_stream * stream_count());
+    readings_[j] = streams_[static_cast<std::size_t>(stream)].Read(in_stream, j, batch);
+    batch.next_ids[j] = Id(stream, readings_[j].next_id);
+    frames += readings_[j].count();
   }
   if (batch.storage.size() < frames * shape_.frame_bytes) {
     batch.storage.resize(frames * shape_.frame_bytes);
   }
   std::uint8_t* out = batch.storage.data();
-  for (const ReplayStream::Reading& reading : readings) out = ReadFrames(reading, out, batch);
+  for (std::size_t j = 0; j < count; ++j) out = ReadFrames(readings_[j], j, out, batch);
 }
 
-std::uint8_t* Replay::ReadFrames(const ReplayStream::Reading& reading, std::uint8_t* out,
-                                 ReplayBatch& batch) const {
+// Reads the frames of entry j to `out` and returns their end.
+std::uint8_t* Replay::ReadFrames(const ReplayStream::Reading& reading, std::size_t j,
+                                 std::uint8_t* out, ReplayBatch& batch) const {
   const std::size_t size = shape_.frame_bytes;
   std::uint8_t* const end = out + reading.count() * size;
   bool sound = reading.state.segment->ReadFrames(reading.state.first, reading.state.count, out);
@@ -306,8 +328,8 @@ std::uint8_t* Replay::ReadFrames(const ReplayStream::Reading& reading, std::uint
   if (!sound) throw WorkFailed("a compressed frame of the replay is damaged");
   const auto stack = static_cast<std::size_t>(shape_.stack);
   for (std::size_t i = 0; i < stack; ++i) {
-    batch.frames.push_back(out + i * size);
-    batch.next_frames.push_back(end - (stack - i) * size);
+    batch.frames[j * stack + i] = out + i * size;
+    batch.next_frames[j * stack + i] = end - (stack - i) * size;
   }
   return end;
 }
@@ -346,8 +368,9 @@ double Replay::bytes_per_frame() const {
 }
 
 std::uint64_t Replay::EstimateBytes(const ReplayOptions& options, const FrameShape& shape,
-                                    std::int64_t reserve, int streams) {
+                                    const ActionShape& actions, std::int64_t reserve, int streams) {
   CheckShape(shape);
+  CheckActions(actions);
   // One new frame per state, plus the whole stack for the first state of each segment.
   const std::int64_t segment_states = SegmentStates(options, shape, streams);
   const std::int64_t segments = (StreamSize(options, streams) + reserve) / segment_states + 2;
@@ -356,7 +379,9 @@ std::uint64_t Replay::EstimateBytes(const ReplayOptions& options, const FrameSha
       compressed ? shape.frame_bytes / kUsualRatio + sizeof(std::uint32_t) : shape.frame_bytes;
   const double per_segment =
       static_cast<double>(segment_states + shape.stack - 1) * static_cast<double>(per_frame) +
-      static_cast<double>(segment_states) * sizeof(StateRecord) + sizeof(ReplaySegment);
+      static_cast<double>(segment_states) *
+          static_cast<double>(sizeof(StateRecord) + actions.values() * sizeof(float)) +
+      sizeof(ReplaySegment);
   double sum = per_segment * static_cast<double>(segments) * streams;
   if (options.prioritized) {
     sum += static_cast<double>(
@@ -373,8 +398,12 @@ void Replay::SaveSegments(const fs::path& directory) {
   if (any) SyncDirectory(directory);
 }
 
+// Format: U32 stack; U32 numbers per action, 0 if actions are discrete; U64 bytes per frame; I64
+// size; U64 compression; U64 steps of a return; F64 discount; Bool prioritised; F64 exponent and F64
+// floor of priorities.
 void Replay::SaveOptions(ByteWriter& out) const {
-  out.U64(static_cast<std::uint64_t>(shape_.stack));
+  out.U32(static_cast<std::uint32_t>(shape_.stack));
+  out.U32(static_cast<std::uint32_t>(actions_.floats));
   out.U64(shape_.frame_bytes);
   out.I64(options_.size);
   out.U64(static_cast<std::uint64_t>(options_.compression));
@@ -427,18 +456,23 @@ void Replay::RemoveOldSegments(const fs::path& directory) const {
   }
 }
 
-void Replay::Load(ByteReader& in, const fs::path& directory, int actions) {
-  Replay loaded(options_, returns_, shape_, reserve_, stream_count());
-  loaded.LoadState(in, directory, actions);
+void Replay::Load(ByteReader& in, const fs::path& directory) {
+  Replay loaded(options_, returns_, shape_, actions_, reserve_, stream_count());
+  loaded.LoadState(in, directory);
   *this = std::move(loaded);
 }
 
-void Replay::LoadState(ByteReader& in, const fs::path& directory, int actions) {
+void Replay::LoadState(ByteReader& in, const fs::path& directory) {
   const auto expect = [&in](const char* what, auto found, auto expected) {
     if (found == expected) return;
     throw in.Wrong(fmt::format("expected a replay with {} {}, found {}", what, expected, found));
   };
-  expect("a stack of", in.U64(), static_cast<std::uint64_t>(shape_.stack));
+  expect("a stack of", in.U32(), static_cast<std::uint32_t>(shape_.stack));
+  const std::uint32_t floats = in.U32();
+  if (floats != actions_.values()) {
+    throw in.Wrong(fmt::format("expected a replay with {}, found one with {}",
+                               KindOfActions(actions_.values()), KindOfActions(floats)));
+  }
   expect("bytes per frame", in.U64(), std::uint64_t{shape_.frame_bytes});
   expect("replay.size", in.I64(), options_.size);
   expect("compression", in.U64(), static_cast<std::uint64_t>(options_.compression));
@@ -447,7 +481,7 @@ void Replay::LoadState(ByteReader& in, const fs::path& directory, int actions) {
   expect("replay.prioritized", in.Bool(), options_.prioritized);
   expect("replay.priority_exponent", in.F64(), options_.priority_exponent);
   expect("replay.priority_floor", in.F64(), options_.priority_floor);
-  for (ReplayStream& stream : streams_) stream.Load(in, directory, actions);
+  for (ReplayStream& stream : streams_) stream.Load(in, directory);
   if (priorities_) LoadPriorities(in);
 }
 

@@ -14,6 +14,12 @@
 // once its next state has been stored.
 //
 // Samples come from the newest `size` states, an equal share (rounded up) of each stream.
+//
+// Actions are indices, or several numbers each (stored_action.h):
+//
+//   Replay replay(options, returns, frames, {.count = 6}, 0);    // or {.count = 1, .floats = 17}
+//   replay.Begin(observation);
+//   replay.Add({2}, reward, terminated, truncated, next);        // or {.values = torques}
 #ifndef STABLEAA_RL_REPLAY_REPLAY_H_
 #define STABLEAA_RL_REPLAY_REPLAY_H_
 
@@ -28,6 +34,7 @@
 
 #include "stableaa/rl/replay/observation_layout.h"
 #include "stableaa/rl/replay/replay_stream.h"
+#include "stableaa/rl/replay/stored_action.h"
 
 namespace stableaa {
 
@@ -89,9 +96,10 @@ struct ReturnOptions {
 // Transitions with copies of their frames; the replay may change in the meantime.
 struct ReplayBatch {
   std::vector<std::int64_t> ids, next_ids;
-  std::vector<int> actions;
-  std::vector<float> rewards;    // R
-  std::vector<float> discounts;  // of the next state's value; 0 if there is none
+  std::vector<int> actions;          // their indices, all 0 if they are continuous
+  std::vector<float> action_values;  // count × floats; empty if they are discrete
+  std::vector<float> rewards;        // R
+  std::vector<float> discounts;      // of the next state's value; 0 if there is none
   // Importance weights of prioritised replay, at most 1; empty for uniform samples.
   std::vector<float> weights;
   // count × stack pointers into `storage`, some of them equal.
@@ -113,7 +121,7 @@ class Replay {
   // `reserve`: states of a stream that stay readable after they become too old to be sampled, for
   // batches that are sampled ahead of their use.
   Replay(const ReplayOptions& options, const ReturnOptions& returns, const FrameShape& shape,
-         std::int64_t reserve, int streams = 1);
+         const ActionShape& actions, std::int64_t reserve, int streams = 1);
   ~Replay();
   Replay(Replay&&) noexcept;
   Replay& operator=(Replay&&) noexcept;
@@ -121,8 +129,8 @@ class Replay {
   // Begins an episode. The observation is `stack` frames, oldest first.
   void Begin(std::span<const std::uint8_t> observation, int stream = 0);
   // Adds the action taken in the stream's newest state and its outcome. If the episode has ended,
-  // `next` is its last observation, and Begin must follow.
-  void Add(int action, float reward, bool terminated, bool truncated,
+  // `next` is its last observation, and Begin must follow. An action of another shape is misuse.
+  void Add(const TakenAction& action, float reward, bool terminated, bool truncated,
            std::span<const std::uint8_t> next, int stream = 0);
 
   // Transitions that can be sampled now.
@@ -164,18 +172,19 @@ class Replay {
   // Estimates the size of a full replay. Assumes that compression shrinks frames to a seventh;
   // Atari's take 163 to 806 bytes, depending on the game.
   static std::uint64_t EstimateBytes(const ReplayOptions& options, const FrameShape& shape,
-                                     std::int64_t reserve, int streams = 1);
+                                     const ActionShape& actions, std::int64_t reserve,
+                                     int streams = 1);
 
   // Checkpoints. SaveSegments writes the full segments that `directory` does not have yet and makes
   // them durable together. Save writes everything else, including the numbers and checksums of
   // these segments. RemoveOldSegments, called once Save's output is safe on disk, deletes the files
   // that the last SaveSegments did not count. Load throws BadInput, naming the file and the
-  // problem, and then changes nothing; actions outside 0 to `actions` - 1 are an error too. It
-  // ignores segment files that the state does not name; the next SaveSegments replaces them.
+  // problem, and then changes nothing; actions that do not exist are an error too. It ignores
+  // segment files that the state does not name; the next SaveSegments replaces them.
   void SaveSegments(const std::filesystem::path& directory);
   void Save(ByteWriter& out) const;
   void RemoveOldSegments(const std::filesystem::path& directory) const;
-  void Load(ByteReader& in, const std::filesystem::path& directory, int actions);
+  void Load(ByteReader& in, const std::filesystem::path& directory);
 
  private:
   std::int64_t Id(int stream, std::int64_t id) const;
@@ -185,21 +194,23 @@ class Replay {
   bool CanBeSampled(std::int64_t id) const;
   void ForgetPriority(int stream);
 
-  std::uint8_t* ReadFrames(const ReplayStream::Reading& reading, std::uint8_t* out,
+  std::uint8_t* ReadFrames(const ReplayStream::Reading& reading, std::size_t j, std::uint8_t* out,
                            ReplayBatch& batch) const;
 
   void SaveOptions(ByteWriter& out) const;
-  void LoadState(ByteReader& in, const std::filesystem::path& directory, int actions);
+  void LoadState(ByteReader& in, const std::filesystem::path& directory);
   void LoadPriorities(ByteReader& in);
   void LoadPriorities(ByteReader& in, int stream);
 
   ReplayOptions options_;
   ReturnOptions returns_;
   FrameShape shape_;
+  ActionShape actions_;
   std::int64_t reserve_;
   std::int64_t slots_;
   std::unique_ptr<FrameCodec> codec_;
   std::vector<ReplayStream> streams_;
+  mutable std::vector<ReplayStream::Reading> readings_;  // Read's, kept to be allocated once
 
   // Only if options.prioritized. Leaf id % slots() holds priority^exponent of state `id`, or 0 if
   // it cannot be sampled.

@@ -107,7 +107,7 @@ void PlayPictures(std::int64_t states, Replay& replay) {
     if (step % kEpisodeSteps == 0) {
       replay.Begin(observation);
     } else {
-      replay.Add(0, 0, (step + 1) % kEpisodeSteps == 0, false, observation);
+      replay.Add({0}, 0, (step + 1) % kEpisodeSteps == 0, false, observation);
     }
   }
 }
@@ -126,7 +126,7 @@ void PlayRandomly(Environment& environment, const ObservationLayout& layout, std
   while (replay.stream(0).next_id() < end) {
     environment.Step(policy.Act(environment.observations()));
     const bool ended = environment.ended(0);
-    replay.Add(0, static_cast<float>(environment.rewards()[0]), environment.terminated()[0] != 0,
+    replay.Add({0}, static_cast<float>(environment.rewards()[0]), environment.terminated()[0] != 0,
                environment.truncated()[0] != 0,
                encode(ended ? environment.final_observations() : environment.observations()));
     if (ended) replay.Begin(encode(environment.observations()));

@@ -12,11 +12,13 @@ namespace stableaa {
 
 // Fills a replay with `states` states of a made-up Atari-like game: sprites moving over a fixed
 // background, and a score that changes now and then. The pictures are the same each time.
+// Every action is the first.
 inline constexpr FrameShape kPictureShape = {.stack = 4, .frame_bytes = std::size_t{84} * 84};
 void PlayPictures(std::int64_t states, Replay& replay);
 
 // Does the same with the first environment of a batch, under random actions. `layout` is the
-// environment's, and the replay must be for its frames.
+// environment's, and the replay must be for its frames. Every stored action is the first discrete
+// one, whatever was done.
 void PlayRandomly(Environment& environment, const ObservationLayout& layout, std::int64_t states,
                   Replay& replay);
 

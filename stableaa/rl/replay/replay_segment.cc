@@ -14,6 +14,8 @@ namespace stableaa {
 namespace {
 
 constexpr std::size_t kGroup = 4;
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kPrefetched = 4 * kCacheLine;  // the hardware goes on
 
 void Xor(std::span<std::uint8_t> frame, const std::uint8_t* key) {
   for (std::size_t i = 0; i < frame.size(); ++i) frame[i] ^= key[i];
@@ -21,8 +23,9 @@ void Xor(std::span<std::uint8_t> frame, const std::uint8_t* key) {
 
 }  // namespace
 
-ReplaySegment::ReplaySegment(std::int64_t number, const FrameShape& shape, FrameCodec& codec)
-    : number_(number), shape_(shape), codec_(&codec) {}
+ReplaySegment::ReplaySegment(std::int64_t number, const FrameShape& shape,
+                             const ActionShape& actions, FrameCodec& codec)
+    : number_(number), shape_(shape), actions_(actions), codec_(&codec) {}
 
 void ReplaySegment::Add(std::span<const std::uint8_t> observation, int new_frames) {
   for (int i = shape_.stack - new_frames; i < shape_.stack; ++i) {
@@ -30,6 +33,7 @@ void ReplaySegment::Add(std::span<const std::uint8_t> observation, int new_frame
         observation.subspan(static_cast<std::size_t>(i) * shape_.frame_bytes, shape_.frame_bytes));
   }
   states_.push_back({.newest_frame = static_cast<std::uint32_t>(frames_ - 1)});
+  action_values_.resize(action_values_.size() + actions_.values());
 }
 
 void ReplaySegment::AddFrame(std::span<const std::uint8_t> frame) {
@@ -46,15 +50,17 @@ void ReplaySegment::AddFrame(std::span<const std::uint8_t> frame) {
   ++frames_;
 }
 
-void ReplaySegment::SetOutcome(const StateRecord& outcome) {
+void ReplaySegment::SetOutcome(const StateRecord& outcome, std::span<const float> values) {
   StateRecord& newest = states_.back();
   const std::uint32_t frame = newest.newest_frame;
   newest = outcome;
   newest.newest_frame = frame;
+  std::ranges::copy(values, action_values_.end() - std::ssize(values));
 }
 
 void ReplaySegment::Close() {
   states_.shrink_to_fit();
+  action_values_.shrink_to_fit();
   blobs_.shrink_to_fit();
   ends_.shrink_to_fit();
 }
@@ -62,6 +68,15 @@ void ReplaySegment::Close() {
 std::span<const std::uint8_t> ReplaySegment::Blob(std::size_t frame) const {
   const std::size_t begin = frame == 0 ? 0 : ends_[frame - 1];
   return std::span(blobs_).subspan(begin, ends_[frame] - begin);
+}
+
+void ReplaySegment::Prefetch(std::size_t first, std::size_t state) const {
+  if (!action_values_.empty()) __builtin_prefetch(&action_values_[state * actions_.values()]);
+  if (compressed()) return;
+  const std::uint8_t* const frame = &blobs_[first * shape_.frame_bytes];
+  for (std::size_t i = 0; i < std::min(kPrefetched, shape_.frame_bytes); i += kCacheLine) {
+    __builtin_prefetch(frame + i);
+  }
 }
 
 bool ReplaySegment::ReadFrames(std::size_t first, std::size_t count, std::uint8_t* out) const {
@@ -103,15 +118,16 @@ void ReplaySegment::Save(ByteWriter& out) const {
     out.U32(std::bit_cast<std::uint32_t>(state.reward));
     out.U8(static_cast<std::uint8_t>((state.terminated ? 1 : 0) + (state.truncated ? 2 : 0)));
   }
+  for (const float value : action_values_) out.U32(std::bit_cast<std::uint32_t>(value));
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     out.U32(static_cast<std::uint32_t>(Blob(i).size()));
   }
   out.Text({reinterpret_cast<const char*>(blobs_.data()), blobs_.size()});
 }
 
-ReplaySegment::ReplaySegment(ByteReader& in, std::int64_t number, std::size_t states, int actions,
-                             const FrameShape& shape, FrameCodec& codec)
-    : ReplaySegment(number, shape, codec) {
+ReplaySegment::ReplaySegment(ByteReader& in, std::int64_t number, std::size_t states,
+                             const FrameShape& shape, const ActionShape& actions, FrameCodec& codec)
+    : ReplaySegment(number, shape, actions, codec) {
   const std::uint64_t found = in.U64();
   if (found != static_cast<std::uint64_t>(number)) {
     throw in.Wrong(fmt::format("expected segment {}, found segment {}", number, found));
@@ -121,12 +137,13 @@ ReplaySegment::ReplaySegment(ByteReader& in, std::int64_t number, std::size_t st
     throw in.Wrong(fmt::format("expected {} states, found {}", states, found_states));
   }
   frames_ = in.U32();
-  LoadStates(in, states, actions);
+  LoadStates(in, states);
+  LoadActionValues(in);
   LoadFrames(in);
   CheckFrames(in);
 }
 
-void ReplaySegment::LoadStates(ByteReader& in, std::size_t count, int actions) {
+void ReplaySegment::LoadStates(ByteReader& in, std::size_t count) {
   const auto stack = static_cast<std::uint32_t>(shape_.stack);
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t least = i == 0 ? stack - 1 : states_.back().newest_frame;
@@ -137,9 +154,9 @@ void ReplaySegment::LoadStates(ByteReader& in, std::size_t count, int actions) {
                                  state.newest_frame));
     }
     state.action = static_cast<std::int32_t>(in.U32());
-    if (state.action < -1 || state.action >= actions) {
+    if (state.action < -1 || state.action >= actions_.count) {
       throw in.Wrong(fmt::format("expected an action from 0 to {}, or -1 for none, found {}",
-                                 actions - 1, state.action));
+                                 actions_.count - 1, state.action));
     }
     const std::uint32_t reward = in.U32();
     const std::uint8_t flags = in.U8();
@@ -158,6 +175,27 @@ void ReplaySegment::LoadStates(ByteReader& in, std::size_t count, int actions) {
   if (states_.back().newest_frame + 1 != frames_) {
     throw in.Wrong(fmt::format("expected {} frames for the states, found {}",
                                states_.back().newest_frame + 1, frames_));
+  }
+}
+
+void ReplaySegment::LoadActionValues(ByteReader& in) {
+  const std::size_t count = states_.size() * actions_.values();
+  if (count > in.remaining() / sizeof(float)) {
+    throw in.Wrong(
+        fmt::format("expected {} numbers of actions, found only {} bytes", count, in.remaining()));
+  }
+  action_values_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t bits = in.U32();
+    const auto value = std::bit_cast<float>(bits);
+    const std::size_t state = i / actions_.values();
+    if (!std::isfinite(value) || (states_[state].action == -1 && bits != 0)) {
+      throw in.Wrong(
+          fmt::format("expected finite numbers of an action, 0 without an action, found action {} "
+                      "of state {} with {}",
+                      states_[state].action, state, value));
+    }
+    action_values_.push_back(value);
   }
 }
 
@@ -194,7 +232,8 @@ std::uint64_t ReplaySegment::frame_bytes() const {
 }
 
 std::uint64_t ReplaySegment::bytes() const {
-  return sizeof(*this) + states_.capacity() * sizeof(StateRecord) + blobs_.capacity() +
+  return sizeof(*this) + states_.capacity() * sizeof(StateRecord) +
+         action_values_.capacity() * sizeof(float) + blobs_.capacity() +
          ends_.capacity() * sizeof(ends_[0]);
 }
 

@@ -4,6 +4,8 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
@@ -31,6 +33,21 @@ std::uint32_t Checksum(std::span<const std::byte> bytes) {
       crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
+// What is stored must be loadable.
+void CheckAction(const TakenAction& action, const ActionShape& shape) {
+  if (action.index < 0 || action.index >= shape.count) {
+    throw std::logic_error(fmt::format("Replay::Add: expected an action from 0 to {}, found {}",
+                                       shape.count - 1, action.index));
+  }
+  if (action.values.size() != shape.values()) {
+    throw std::logic_error(fmt::format("Replay::Add: expected an action of {} numbers, found {}",
+                                       shape.floats, action.values.size()));
+  }
+  if (!std::ranges::all_of(action.values, [](float value) { return std::isfinite(value); })) {
+    throw std::logic_error("Replay::Add: expected an action of finite numbers");
+  }
+}
+
 }  // namespace
 
 ReplayStream::ReplayStream(ReplayStreamOptions options, FrameCodec& codec)
@@ -49,12 +66,13 @@ void ReplayStream::Begin(std::span<const std::uint8_t> observation) {
   in_episode_ = true;
 }
 
-void ReplayStream::Add(int action, float reward, bool terminated, bool truncated,
+void ReplayStream::Add(const TakenAction& action, float reward, bool terminated, bool truncated,
                        std::span<const std::uint8_t> next) {
   if (!in_episode_) throw std::logic_error("Replay::Add: no episode has begun");
-  if (action < 0) throw std::logic_error("Replay::Add: an action below 0");
+  CheckAction(action, options_.actions);
   segments_.back()->SetOutcome(
-      {.action = action, .reward = reward, .terminated = terminated, .truncated = truncated});
+      {.action = action.index, .reward = reward, .terminated = terminated, .truncated = truncated},
+      action.values);
   Push(next);
   in_episode_ = !terminated && !truncated;
   // These have their next states now.
@@ -73,7 +91,7 @@ void ReplayStream::Push(std::span<const std::uint8_t> observation) {
   if (next_id_ % options_.segment_states == 0) {
     if (!segments_.empty()) segments_.back()->Close();
     segments_.push_back(std::make_unique<ReplaySegment>(next_id_ / options_.segment_states,
-                                                        options_.shape, *codec_));
+                                                        options_.shape, options_.actions, *codec_));
   } else {
     new_frames = NewFrames(observation);
   }
@@ -108,12 +126,22 @@ std::int64_t ReplayStream::window_begin() const {
   return std::max<std::int64_t>(0, next_id_ - options_.size);
 }
 
-const ReplaySegment& ReplayStream::SegmentOf(std::int64_t id) const {
-  return *segments_[static_cast<std::size_t>((id - first_id()) / options_.segment_states)];
+ReplayStream::Place ReplayStream::PlaceOf(std::int64_t id) const {
+  const std::int64_t stored = id - first_id();
+  const std::int64_t segment = stored / options_.segment_states;
+  return {.segment = static_cast<std::size_t>(segment),
+          .state = static_cast<std::size_t>(stored - segment * options_.segment_states)};
 }
 
-const StateRecord& ReplayStream::RecordOf(std::int64_t id) const {
-  return SegmentOf(id).state(static_cast<std::size_t>(id % options_.segment_states));
+ReplayStream::Place ReplayStream::After(const Place& place) const {
+  if (place.state + 1 < segments_[place.segment]->states()) {
+    return {.segment = place.segment, .state = place.state + 1};
+  }
+  return {.segment = place.segment + 1, .state = 0};
+}
+
+const StateRecord& ReplayStream::RecordAt(const Place& place) const {
+  return segments_[place.segment]->state(place.state);
 }
 
 bool ReplayStream::HasAction(std::int64_t id) const { return RecordOf(id).action >= 0; }
@@ -126,36 +154,44 @@ bool ReplayStream::Holds(std::int64_t id) const {
   return id >= first_id() && id < first_pending_ && RecordOf(id).action >= 0;
 }
 
-std::int64_t ReplayStream::ReadReturn(std::int64_t id, ReplayBatch& batch) const {
+ReplayStream::Reading ReplayStream::Read(std::int64_t id, std::size_t j, ReplayBatch& batch) const {
   if (!Holds(id)) {
     throw std::logic_error(fmt::format("Replay::Read: {} is not a transition", id));
   }
+  const Place state = PlaceOf(id);
+  Place next = state;
   double sum = 0;
   double discount = 1;
   bool terminated = false;
   bool ended = false;
-  std::int64_t next = id;
-  for (; next < id + options_.n_step && !ended; ++next) {
-    const StateRecord& step = RecordOf(next);
+  int steps = 0;
+  for (; steps < options_.n_step && !ended; ++steps, next = After(next)) {
+    const StateRecord& step = RecordAt(next);
     sum += discount * static_cast<double>(step.reward);
     discount *= options_.discount;
     terminated = step.terminated;
     ended = step.ended();
   }
-  batch.actions.push_back(RecordOf(id).action);
-  batch.rewards.push_back(static_cast<float>(sum));
-  batch.discounts.push_back(terminated ? 0.0F : static_cast<float>(discount));
-  return next;
+  batch.actions[j] = RecordAt(state).action;
+  batch.rewards[j] = static_cast<float>(sum);
+  batch.discounts[j] = terminated ? 0.0F : static_cast<float>(discount);
+  std::ranges::copy(
+      segments_[state.segment]->action_values(state.state),
+      batch.action_values.begin() + static_cast<std::ptrdiff_t>(j * options_.actions.values()));
+  Reading reading = Locate(state, next);
+  reading.next_id = id + steps;
+  return reading;
 }
 
-ReplayStream::Reading ReplayStream::Locate(std::int64_t id, std::int64_t next_id) const {
+ReplayStream::Reading ReplayStream::Locate(const Place& state, const Place& next) const {
   const auto stack = static_cast<std::size_t>(options_.shape.stack);
-  const auto run = [&](std::int64_t state) {
-    return Reading::Run{&SegmentOf(state), RecordOf(state).newest_frame + 1 - stack, stack};
+  const auto run = [&](const Place& place) {
+    return Reading::Run{segments_[place.segment].get(), RecordAt(place).newest_frame + 1 - stack,
+                        stack};
   };
-  Reading reading = {run(id), run(next_id)};
+  Reading reading = {run(state), run(next)};
   const std::size_t apart = reading.next.first - reading.state.first;
-  if (reading.state.segment == reading.next.segment && apart <= stack) {
+  if (state.segment == next.segment && apart <= stack) {
     reading.state.count += apart;
     reading.next.count = 0;
   }
@@ -240,13 +276,13 @@ bool ReplayStream::IsOldSegment(const std::string& name) const {
                          number >= saved_begin_ + static_cast<std::int64_t>(saved_.size()));
 }
 
-void ReplayStream::Load(ByteReader& in, const fs::path& directory, int actions) {
+void ReplayStream::Load(ByteReader& in, const fs::path& directory) {
   next_id_ = in.I64();
   if (next_id_ < 0 || next_id_ > kMaxId) {
     throw in.Wrong(fmt::format("expected at most {} states, found {}", kMaxId, next_id_));
   }
   if (next_id_ == 0) return;
-  LoadSegments(in, directory, actions);
+  LoadSegments(in, directory);
   CheckEpisodes(in);
   FindEligible();
   const auto stack = static_cast<std::size_t>(options_.shape.stack);
@@ -256,7 +292,7 @@ void ReplayStream::Load(ByteReader& in, const fs::path& directory, int actions) 
   }
 }
 
-void ReplayStream::LoadSegments(ByteReader& in, const fs::path& directory, int actions) {
+void ReplayStream::LoadSegments(ByteReader& in, const fs::path& directory) {
   const std::int64_t open = (next_id_ - 1) / options_.segment_states;
   const std::int64_t oldest = in.I64();
   // As DropOldSegments leaves it.
@@ -271,17 +307,16 @@ void ReplayStream::LoadSegments(ByteReader& in, const fs::path& directory, int a
   saved_begin_ = oldest;
   for (std::int64_t number = oldest; number < open; ++number) saved_.push_back(in.U32());
   auto open_segment = std::make_unique<ReplaySegment>(
-      in, open, static_cast<std::size_t>(next_id_ - open * options_.segment_states), actions,
-      options_.shape, *codec_);
+      in, open, static_cast<std::size_t>(next_id_ - open * options_.segment_states), options_.shape,
+      options_.actions, *codec_);
   for (std::int64_t number = oldest; number < open; ++number) {
     LoadSegment(directory / SegmentName(number), number,
-                saved_[static_cast<std::size_t>(number - oldest)], actions);
+                saved_[static_cast<std::size_t>(number - oldest)]);
   }
   segments_.push_back(std::move(open_segment));
 }
 
-void ReplayStream::LoadSegment(const fs::path& file, std::int64_t number, std::uint32_t checksum,
-                               int actions) {
+void ReplayStream::LoadSegment(const fs::path& file, std::int64_t number, std::uint32_t checksum) {
   const CheckedFile content = ReadCheckedFile(file, kFileKind, kFileVersion);
   const std::uint32_t found = Checksum(content.payload);
   if (found != checksum) {
@@ -291,7 +326,7 @@ void ReplayStream::LoadSegment(const fs::path& file, std::int64_t number, std::u
   ByteReader in(content.payload, file.string());
   segments_.push_back(
       std::make_unique<ReplaySegment>(in, number, static_cast<std::size_t>(options_.segment_states),
-                                      actions, options_.shape, *codec_));
+                                      options_.shape, options_.actions, *codec_));
   in.ExpectEnd();
 }
 

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "stableaa/rl/replay/observation_layout.h"
+#include "stableaa/rl/replay/stored_action.h"
 
 namespace stableaa {
 
@@ -40,6 +41,7 @@ struct ReplayStreamOptions {
   int n_step = 1;
   double discount = 0.99;
   FrameShape shape = {};
+  ActionShape actions = {};
   std::string file_prefix = {};  // of the names of its files
 };
 
@@ -54,7 +56,7 @@ class ReplayStream {
 
   // Begins an episode; see Replay.
   void Begin(std::span<const std::uint8_t> observation);
-  void Add(int action, float reward, bool terminated, bool truncated,
+  void Add(const TakenAction& action, float reward, bool terminated, bool truncated,
            std::span<const std::uint8_t> next);
 
   std::int64_t next_id() const { return next_id_; }
@@ -71,12 +73,8 @@ class ReplayStream {
   bool CanBeSampled(std::int64_t id) const;
   bool Holds(std::int64_t id) const;
 
-  // Appends action, return and discount of transition `id` to the batch; returns the id of the next
-  // state.
-  std::int64_t ReadReturn(std::int64_t id, ReplayBatch& batch) const;
-
-  // Where the frames of a transition are. Frames [first, first + count) of a segment; for the next
-  // state, count is 0 if its frames are the last ones of the first run.
+  // What is still to be copied of a transition. Frames [first, first + count) of a segment; for the
+  // next state, count is 0 if its frames are the last ones of the first run.
   struct Reading {
     struct Run {
       const ReplaySegment* segment = nullptr;
@@ -84,10 +82,14 @@ class ReplayStream {
       std::size_t count = 0;
     };
     Run state, next;
+    std::int64_t next_id = 0;
+    std::span<const float> action_values = {};
 
     std::size_t count() const { return state.count + next.count; }
   };
-  Reading Locate(std::int64_t id, std::int64_t next_id) const;
+  // Sets the action's index, the return and the discount of entry j of the batch to those of
+  // transition `id`.
+  Reading Read(std::int64_t id, std::size_t j, ReplayBatch& batch) const;
 
   std::uint64_t bytes() const;
   std::uint64_t frame_bytes() const;  // of frames only
@@ -101,20 +103,28 @@ class ReplayStream {
   // count.
   bool IsOldSegment(const std::string& name) const;
   // Only for a new stream. After an error it is unusable.
-  void Load(ByteReader& in, const std::filesystem::path& directory, int actions);
+  void Load(ByteReader& in, const std::filesystem::path& directory);
 
  private:
+  // Where a stored state is.
+  struct Place {
+    std::size_t segment = 0;  // of segments_
+    std::size_t state = 0;    // of that segment
+  };
+
   void Push(std::span<const std::uint8_t> observation);
   int NewFrames(std::span<const std::uint8_t> observation) const;
   void DropOldSegments();
-  const ReplaySegment& SegmentOf(std::int64_t id) const;
-  const StateRecord& RecordOf(std::int64_t id) const;
+  Place PlaceOf(std::int64_t id) const;
+  Place After(const Place& place) const;
+  const StateRecord& RecordAt(const Place& place) const;
+  const StateRecord& RecordOf(std::int64_t id) const { return RecordAt(PlaceOf(id)); }
+  Reading Locate(const Place& state, const Place& next) const;
 
   std::string SegmentName(std::int64_t number) const;
   std::int64_t SegmentNumber(const std::string& name) const;
-  void LoadSegments(ByteReader& in, const std::filesystem::path& directory, int actions);
-  void LoadSegment(const std::filesystem::path& file, std::int64_t number, std::uint32_t checksum,
-                   int actions);
+  void LoadSegments(ByteReader& in, const std::filesystem::path& directory);
+  void LoadSegment(const std::filesystem::path& file, std::int64_t number, std::uint32_t checksum);
   void CheckEpisodes(const ByteReader& in) const;
   void FindEligible();
 

@@ -58,7 +58,7 @@ class Bench {
  private:
   const ReplayOptions options_ = {.size = 40};
   const ObservationLayout layout_{VectorWorld()};
-  Replay replay_{options_, {}, layout_.frames(), 20};
+  Replay replay_{options_, {}, layout_.frames(), {.count = kActions}, 20};
   TransitionSampler sampler_{options_, 1, replay_};
   std::mutex mutex_;
   std::vector<std::int64_t> evaluated_;

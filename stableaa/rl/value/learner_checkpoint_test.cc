@@ -48,7 +48,7 @@ TEST(LearnerCheckpoint, ContinuesToTheSameBytesFromAnyUpdate) {
           ByteWriter state;
           first.replay.Save(state);
           ByteReader in(state.bytes(), "replay");
-          second.replay.Load(in, segments, kActions);
+          second.replay.Load(in, segments);
           std::filesystem::remove_all(segments);
           second.feeder = first.feeder;
           second.step = first.step;

@@ -108,7 +108,7 @@ TEST(LearnerDivergence, IsAFailureWhenANetworksValueIsNotANumber) {
     LearnerOptions options = SmallRun();
     one.change(options);
     TestRun run(options);
-    run.replay.Add(0, 0, false, false, observation);
+    run.replay.Add({0}, 0, false, false, observation);
     std::string message = "no error";
     for (int k = 0; k < 60 && message == "no error"; ++k) {
       message = MessageOf([&] { run.Update(); }, Error::Kind::kWorkFailed);

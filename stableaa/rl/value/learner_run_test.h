@@ -48,7 +48,7 @@ class Feeder {
     const int action = static_cast<int>(random_.Below(kActions));
     const float reward = static_cast<float>(random_.Normal()) + extra_reward;
     const std::uint64_t fate = random_.Below(16);
-    replay.Add(action, reward, fate == 0, fate == 1, Observation());
+    replay.Add({action}, reward, fate == 0, fate == 1, Observation());
     if (fate <= 1) Begin(replay);
   }
 
@@ -100,7 +100,7 @@ struct TestRun {
         plan(std::make_shared<const Plan>(
             MakePlan(AgentNetwork(options.agent, layout.input(), kActions)))),
         replay(options.replay, {options.agent.n_step, options.agent.discount}, layout.frames(),
-               Learner::ReplayReserve(options)),
+               {.count = kActions}, Learner::ReplayReserve(options)),
         feeder(layout),
         learner(options, plan, layout, replay) {
     feeder.Begin(replay);

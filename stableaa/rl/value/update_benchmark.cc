@@ -93,7 +93,8 @@ std::string EnvironmentOf(const std::string& network) {
 std::uint64_t UpdateBenchmarkBytes(const LearnerOptions& options, const std::string& network) {
   const EnvironmentSpec spec = SpecOf(network);
   const ObservationLayout layout(spec);
-  return Replay::EstimateBytes(options.replay, layout.frames(), Learner::ReplayReserve(options)) +
+  return Replay::EstimateBytes(options.replay, layout.frames(), {.count = spec.action.n},
+                               Learner::ReplayReserve(options)) +
          Learner::EstimateBytes(options, *PlanFor(options.agent, spec));
 }
 
@@ -141,7 +142,7 @@ UpdateTiming MeasureUpdate(const LearnerOptions& options, const std::string& net
   const ObservationLayout layout(spec);
   const std::shared_ptr<const Plan> plan = PlanFor(options.agent, spec);
   Replay replay(options.replay, {options.agent.n_step, options.agent.discount}, layout.frames(),
-                Learner::ReplayReserve(options));
+                {.count = spec.action.n}, Learner::ReplayReserve(options));
   Fill(network, layout, options.replay.size, replay);
   SgemmMeter meter(options.threads);
   meter.SampleAllSizes();
