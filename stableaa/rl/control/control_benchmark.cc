@@ -16,7 +16,7 @@ namespace {
 constexpr int kObserved = 17;
 constexpr int kActionElements = 6;
 constexpr ActionShape kActions = {.count = 1, .floats = kActionElements};
-constexpr std::int64_t kReserve = 1;
+constexpr std::int64_t kNoReserve = 0;
 
 void FillWithNoise(std::int64_t states, const ObservationLayout& layout, Replay& replay) {
   constexpr std::int64_t kEpisode = 1000;
@@ -48,7 +48,7 @@ EnvironmentSpec HalfCheetahSizes() {
 
 std::uint64_t ControlBenchmarkBytes(const ControlLearnerOptions& options) {
   const ObservationLayout layout(HalfCheetahSizes());
-  return Replay::EstimateBytes(options.replay, layout.frames(), kActions, kReserve) +
+  return Replay::EstimateBytes(options.replay, layout.frames(), kActions, kNoReserve) +
          ControlLearner::EstimateBytes(options, {options.agent, layout, kActionElements});
 }
 
@@ -74,7 +74,7 @@ UpdateTiming MeasureControlUpdate(const ControlLearnerOptions& options, int upda
   const ObservationLayout layout(HalfCheetahSizes());
   const ControlPlans plans(options.agent, layout, kActionElements);
   Replay replay(options.replay, {options.agent.n_step, options.agent.discount}, layout.frames(),
-                kActions, kReserve);
+                kActions, kNoReserve);
   FillWithNoise(options.replay.size, layout, replay);
   SgemmMeter meter(options.threads);
   meter.SampleAllSizes();

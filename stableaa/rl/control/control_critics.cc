@@ -30,7 +30,9 @@ NetworkOptions LaneOptions(const ControlCriticsOptions& options) {
 
 ControlCritics::ControlCritics(const ControlCriticsOptions& options,
                                const std::shared_ptr<const Plan>& plan)
-    : options_(options), critics_(FirstCritics(options, plan)), averages_(critics_) {
+    : options_(options),
+      critics_(FirstCritics(options, plan)),
+      averages_(FirstCritics(options, plan)) {
   for (int c = 0; c < options.critics; ++c) {
     optimizers_.emplace_back(plan, options.optimizer);
     lanes_.push_back(

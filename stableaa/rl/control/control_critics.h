@@ -74,7 +74,7 @@ class ControlCritics {
   struct Lane {
     std::unique_ptr<Network> network;
     Parameters gradients;
-    std::vector<float> outputs, output_gradients, errors, slopes;
+    std::vector<float> outputs = {}, output_gradients = {}, errors = {}, slopes = {};
     double loss = 0;
   };
 

@@ -90,7 +90,7 @@ ControlLearner::ControlLearner(const ControlLearnerOptions& options, const Contr
       policy_(options.Policy(), plans.actor, plans.action_elements),
       critics_(options.Critics(), plans.critic),
       values_(plans.critic, options.threads),
-      history_(options.History(), values_),
+      history_(options.History(), plans.critic, values_),
       fit_(options.agent),
       temperature_(options.control, options.optimizer, plans.action_elements) {
   mixing_.eta = options.agent.eta.At(0);

@@ -55,7 +55,7 @@ ControlPolicy::ControlPolicy(const ControlPolicyOptions& options,
       optimizer_(plan, ActorOptimizer(options)),
       network_(CompileNetwork(plan, {.batch = options.batch, .threads = 1})),
       next_(CompileNetwork(plan, NextOptions(options))) {
-  if (!is_gaussian()) average_ = parameters_;
+  if (!is_gaussian()) average_ = FirstParameters(plan, options.seed);
 }
 
 std::uint64_t ControlPolicy::Bytes(const ControlPolicyOptions& options, const Plan& plan) {

@@ -20,8 +20,9 @@ void LoadCritics(ByteReader& in, CriticSet& critics) {
 
 }  // namespace
 
-CriticHistory::CriticHistory(const CriticHistoryOptions& options, CriticValues& values)
-    : options_(options), values_(values) {}
+CriticHistory::CriticHistory(const CriticHistoryOptions& options, std::shared_ptr<const Plan> plan,
+                             CriticValues& values)
+    : options_(options), plan_(std::move(plan)), values_(values) {}
 
 std::uint64_t CriticHistory::Bytes(const CriticHistoryOptions& options, const Plan& plan,
                                    int critics) {
@@ -33,14 +34,17 @@ std::uint64_t CriticHistory::Bytes(const CriticHistoryOptions& options, const Pl
 }
 
 CriticHistory::Copy CriticHistory::NewCopy(const CriticSet& average) {
+  Copy copy;
   if (spare_.empty()) {
-    const auto states = static_cast<std::size_t>(options_.cached_states);
-    return {average, std::vector<std::uint32_t>(states), std::vector<float>(states)};
+    for (std::size_t c = 0; c < average.size(); ++c) copy.critics.emplace_back(plan_);
+    copy.tags.resize(static_cast<std::size_t>(options_.cached_states));
+    copy.values.resize(copy.tags.size());
+  } else {
+    copy = std::move(spare_.back());
+    spare_.pop_back();
+    std::ranges::fill(copy.tags, 0);
   }
-  Copy copy = std::move(spare_.back());
-  spare_.pop_back();
   for (std::size_t c = 0; c < average.size(); ++c) copy.critics[c].CopyFrom(average[c]);
-  std::ranges::fill(copy.tags, 0);
   return copy;
 }
 

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -37,7 +38,8 @@ struct CriticHistoryOptions {
 // Not thread-safe. `values` must outlive it.
 class CriticHistory {
  public:
-  CriticHistory(const CriticHistoryOptions& options, CriticValues& values);
+  CriticHistory(const CriticHistoryOptions& options, std::shared_ptr<const Plan> plan,
+                CriticValues& values);
 
   // The newest included.
   int count() const { return static_cast<int>(copies_.size()) + 1; }
@@ -85,6 +87,7 @@ class CriticHistory {
                       std::span<float> out);
 
   const CriticHistoryOptions options_;
+  const std::shared_ptr<const Plan> plan_;
   CriticValues& values_;
   std::deque<Copy> copies_;      // oldest first
   std::optional<Copy> pending_;  // joins when the next copy is taken
