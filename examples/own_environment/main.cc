@@ -93,8 +93,8 @@ eval.interval_steps = 2_000
 double MeanReturn(const std::filesystem::path& run) {
   const stableaa::SavedAgent agent({.path = run});
   const auto environment = agent.MakeEnvironment(10);
-  const auto actor = agent.MakeActor(*environment);
-  return Evaluate(*environment, *actor, agent.parameters(), 200, 0, 1).return_mean;
+  const auto player = agent.MakePlayer(*environment);
+  return Evaluate(*environment, *player, agent.parameters(), 200, 0, 1).return_mean;
 }
 
 bool Train(const stableaa::RunOptions& options, const std::filesystem::path& run) {

@@ -71,7 +71,7 @@ void AgentFlags::AddSourceTo(CLI::App& added_to, const KeyUse& uses) {
           "--env", env,
           "Environment (default: the run's, which its weights files name too; those of other "
           "programs need it, such as minatar/breakout, and their network if it is not the usual "
-          "one: --set network.layers=..., --set agent.head=dueling)")
+          "one: --set network.layers=..., --set agent.head=dueling, --set agent.algorithm=td3)")
       ->type_name("ID");
   added_to
       .add_option("--weights", weights,

@@ -136,7 +136,7 @@ std::vector<Evaluated> PlayAll(const EvalFlags& flags, const std::vector<KeptWei
                                const Games& games, SavedAgent& agent, Environment& environment,
                                WeightsCurveTable* table) {
   const std::size_t count = std::max<std::size_t>(1, kept.size());
-  const auto actor = agent.MakeActor(environment);
+  const auto player = agent.MakePlayer(environment);
   const EnvironmentSpec& spec = environment.spec();
   std::optional<EvaluationTrace> trace;
   if (flags.trace) trace.emplace(*flags.trace, spec, environment.num_envs());
@@ -149,7 +149,7 @@ std::vector<Evaluated> PlayAll(const EvalFlags& flags, const std::vector<KeptWei
     if (!kept.empty()) agent.TakeWeights(kept[i]);
     if (count > 1) progress.Note(fmt::format("step {}", kept[i].step));
     EvaluationResult result =
-        Evaluate(environment, *actor, agent.parameters(), games.episodes, games.epsilon,
+        Evaluate(environment, *player, agent.parameters(), games.episodes, games.epsilon,
                  flags.agent.seed, [&](const EvaluationStep& step) {
                    interrupt.ThrowIfRequested();
                    if (trace) trace->Add(step);
@@ -209,7 +209,7 @@ void AddEvalCommand(CLI::App& program) {
   CLI::App* eval =
       program.add_subcommand("eval", "Play games with a trained agent and sum them up");
   flags->agent.AddTo(*eval, "eval.episodes of the run, 10",
-                     {.used = {"env.", "eval.", "network.", "agent.head"},
+                     {.used = {"env.", "eval.", "network.", "agent.head", "agent.algorithm"},
                       .except = {{{"eval.interval_steps"}, "it evaluates once"},
                                  {{"env.num_envs"}, "eval.parallel says that"}}});
   eval->add_option("--at", flags->at,

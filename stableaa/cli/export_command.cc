@@ -60,9 +60,9 @@ void AddExportCommand(CLI::App& program) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* command =
       program.add_subcommand("export", "Write a trained agent's network for other programs");
-  flags->agent.AddSourceTo(*command,
-                           {.used = {"env.", "eval.protocol", "network.", "agent.head"},
-                            .except = {{{"eval.", "env.num_envs"}, "no games are played"}}});
+  flags->agent.AddSourceTo(
+      *command, {.used = {"env.", "eval.protocol", "network.", "agent.head", "agent.algorithm"},
+                 .except = {{{"eval.", "env.num_envs"}, "no games are played"}}});
   flags->agent.AddAtTo(*command);
   command
       ->add_option("--onnx", flags->onnx,

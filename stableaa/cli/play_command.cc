@@ -99,7 +99,7 @@ void Play(const PlayFlags& flags, const SavedAgent& agent, bool terminal, Enviro
                      .unit = "steps",
                      .total = static_cast<std::uint64_t>(flags.steps.value_or(0)),
                      .mode = terminal ? Mode::kSilent : Mode::kAuto});
-  const auto actor = agent.MakeActor(environment);
+  const auto player = agent.MakePlayer(environment);
   std::int64_t left = flags.steps.value_or(std::numeric_limits<std::int64_t>::max());
   const auto show = [&](const EvaluationStep& step) {
     interrupt.ThrowIfRequested();
@@ -109,7 +109,7 @@ void Play(const PlayFlags& flags, const SavedAgent& agent, bool terminal, Enviro
     if (--left == 0) throw EnoughSteps();
   };
   try {
-    Evaluate(environment, *actor, agent.parameters(), flags.agent.episodes.value_or(1),
+    Evaluate(environment, *player, agent.parameters(), flags.agent.episodes.value_or(1),
              agent.options().eval.epsilon, flags.agent.seed, show);
   } catch (const EnoughSteps&) {
     // as asked for
@@ -145,7 +145,7 @@ void AddPlayCommand(CLI::App& program) {
       program.add_subcommand("play", "Watch a trained agent and the values it gives its actions");
   flags->agent.AddTo(
       *play, "1",
-      {.used = {"env.", "eval.", "network.", "agent.head"},
+      {.used = {"env.", "eval.", "network.", "agent.head", "agent.algorithm"},
        .except = {{{"eval.interval_steps", "eval.episodes", "eval.parallel", "env.num_envs"},
                    "--episodes says how many games are played, one by one"}}});
   flags->agent.AddAtTo(*play);

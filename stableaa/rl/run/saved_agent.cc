@@ -14,8 +14,11 @@
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/foreign_weights.h"
 #include "stableaa/rl/agent.h"
+#include "stableaa/rl/control/action_box.h"
+#include "stableaa/rl/control/control_player.h"
 #include "stableaa/rl/replay/observation_layout.h"
 #include "stableaa/rl/run/trust.h"
+#include "stableaa/rl/value/actor.h"
 
 namespace stableaa {
 namespace {
@@ -97,7 +100,8 @@ ForeignCode CodeOfFiles(const SavedAgentSource& source, const RunOptions& option
 
 // Whether a setting is about the network.
 bool IsOfNetwork(const std::string& setting) {
-  return setting.starts_with("network.") || setting.starts_with("agent.head");
+  return setting.starts_with("network.") || setting.starts_with("agent.head") ||
+         setting.starts_with("agent.algorithm");
 }
 
 void RequireUsable(const std::string& setting, const SavedAgentSource& source,
@@ -151,14 +155,29 @@ std::string InputText(const InputSpec& input) {
                      input.divisor);
 }
 
+bool EndsInTanh(const Plan& plan) { return plan.steps.back().activation == Activation::kTanh; }
+
+std::string OutputText(const Plan& plan, bool continuous) {
+  if (continuous) return fmt::format("{} outputs", plan.outputs());
+  if (EndsInTanh(plan)) return fmt::format("actions of {} numbers", plan.outputs());
+  return fmt::format("values of {} actions", plan.outputs());
+}
+
 // The network that the file describes, or else the one that the options give in their environment.
 WeightsFile ReadNetwork(const Safetensors& file, const RunOptions& options) {
   if (DescribesNetwork(file)) return ReadWeights(file);
   EnvironmentOptions env = EvaluationEnvironment(options);
   env.num_envs = 1;
   const auto environment = MakeEnvironment(options.train.env, env);
-  RequireAgentFits(options, environment->spec());
-  WeightsFile weights{.parameters = Parameters(AgentPlan(options, environment->spec())),
+  const EnvironmentSpec& spec = environment->spec();
+  if (spec.action.kind == Space::Kind::kBox && !IsControl(options.agent.algorithm)) {
+    throw BadInput(fmt::format(
+        "{} does not say whose actor it is, and {} has continuous actions: set agent.algorithm to "
+        "ddpg, td3 or sac",
+        file.name, spec.id));
+  }
+  RequireAgentFits(options, spec);
+  WeightsFile weights{.parameters = Parameters(AgentPlan(options, spec)),
                       .metadata = file.metadata};
   ReadWeightsOfAnyOrigin(file, weights.parameters);
   return weights;
@@ -271,22 +290,26 @@ std::unique_ptr<Environment> SavedAgent::MakeEnvironment(int num_envs, bool rend
 }
 
 void SavedAgent::CheckFit(const EnvironmentSpec& spec) const {
-  if (spec.action.kind != Space::Kind::kDiscrete) {
-    throw BadInput(fmt::format("{}: its actions are {}; agents choose among numbered ones", spec.id,
-                               Describe(spec.action)));
-  }
-  const InputSpec& network = parameters().plan().spec.input;
+  const Plan& plan = parameters().plan();
   const InputSpec seen = ObservationLayout(spec).input();
-  const int values = parameters().plan().outputs();
-  if (network == seen && values == spec.action.n) return;
-  throw BadInput(fmt::format(
-      "{}: the network takes {} and gives values of {} actions, but {} shows {} and has {} actions",
-      weights_file_.string(), InputText(network), values, spec.id, InputText(seen), spec.action.n));
+  const bool continuous = spec.action.kind == Space::Kind::kBox;
+  const bool acts = continuous ? IsActorFor(plan, ActionBox(spec).size())
+                               : plan.outputs() == spec.action.n && !EndsInTanh(plan);
+  if (plan.spec.input == seen && acts) return;
+  throw BadInput(fmt::format("{}: the network takes {} and gives {}, but {} shows {} and has {}",
+                             weights_file_.string(), InputText(plan.spec.input),
+                             OutputText(plan, continuous), spec.id, InputText(seen),
+                             continuous ? fmt::format("actions of {} numbers", spec.action.size())
+                                        : fmt::format("{} actions", spec.action.n)));
 }
 
-std::unique_ptr<Actor> SavedAgent::MakeActor(const Environment& environment) const {
-  return std::make_unique<Actor>(std::make_shared<const Plan>(parameters().plan()),
-                                 ObservationLayout(environment.spec()), PolicyKind::kGreedy,
+std::unique_ptr<Player> SavedAgent::MakePlayer(const Environment& environment) const {
+  auto plan = std::make_shared<const Plan>(parameters().plan());
+  const EnvironmentSpec& spec = environment.spec();
+  if (spec.action.kind == Space::Kind::kBox) {
+    return std::make_unique<ControlPlayer>(std::move(plan), spec, environment.num_envs());
+  }
+  return std::make_unique<Actor>(std::move(plan), ObservationLayout(spec), PolicyKind::kGreedy,
                                  options_.agent.omega, environment.num_envs());
 }
 

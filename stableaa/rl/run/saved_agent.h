@@ -2,8 +2,8 @@
 //
 //   const SavedAgent agent({.path = "runs/minatar-breakout-stable-aa-1"});
 //   const auto environment = agent.MakeEnvironment(10);
-//   const auto actor = agent.MakeActor(*environment);
-//   Evaluate(*environment, *actor, agent.parameters(), ...);
+//   const auto player = agent.MakePlayer(*environment);
+//   Evaluate(*environment, *player, agent.parameters(), ...);
 //
 // A run is a directory with config.toml and weights/{latest,best}.safetensors. A weights file alone
 // will do: `train` records the environment in it, and the caller can specify it too. Files of other
@@ -25,9 +25,9 @@
 #include "stableaa/core/error.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/nn/safetensors.h"
+#include "stableaa/rl/player.h"
 #include "stableaa/rl/run/kept_weights.h"
 #include "stableaa/rl/run/run_options.h"
-#include "stableaa/rl/value/actor.h"
 
 namespace stableaa {
 
@@ -48,8 +48,8 @@ struct SavedAgentSource {
   Weights weights = Weights::kLatest;     // of a run
   std::optional<std::int64_t> step = {};  // of a run: the weights kept there (kept_weights.h)
   std::optional<std::string> env = {};    // instead of the run's or the file's
-  // key=value for eval.* and env.*, and for a file that does not describe its network network.* and
-  // agent.head
+  // key=value for eval.* and env.*, and for a file that does not describe its network network.*,
+  // agent.head and agent.algorithm
   std::vector<std::string> settings = {};
   bool trust = false;  // run the Python module and the interpreter that the files name
 };
@@ -109,7 +109,7 @@ class SavedAgent {
   // actions.
   std::unique_ptr<Environment> MakeEnvironment(int num_envs, bool render = false) const;
   // Greedy, like evaluations in training. `environment` must come from MakeEnvironment.
-  std::unique_ptr<Actor> MakeActor(const Environment& environment) const;
+  std::unique_ptr<Player> MakePlayer(const Environment& environment) const;
 
  private:
   SavedAgent(const SavedAgentSource& source, const std::filesystem::path& file);

@@ -71,8 +71,13 @@ EvaluationTrace::EvaluationTrace(const fs::path& path, const EnvironmentSpec& sp
   const bool bytes = space.type == ElementType::kUint8;
   AddColumn("observations", bytes ? "|u1" : "<f4", bytes ? 1 : sizeof(float),
             {space.shape.begin(), space.shape.end()});
-  AddColumn("q_values", "<f4", sizeof(float), {static_cast<std::uint64_t>(spec.action.n)});
-  AddColumn("actions", "<i4", sizeof(std::int32_t), {});
+  if (spec.action.kind == Space::Kind::kDiscrete) {
+    AddColumn("q_values", "<f4", sizeof(float), {static_cast<std::uint64_t>(spec.action.n)});
+    AddColumn("actions", "<i4", sizeof(std::int32_t), {});
+  } else {
+    AddColumn("actions", "<f4", sizeof(float),
+              {spec.action.shape.begin(), spec.action.shape.end()});
+  }
   AddColumn("rewards", "<f8", sizeof(double), {});
   AddColumn("terminated", "|u1", 1, {});
   AddColumn("truncated", "|u1", 1, {});
@@ -117,8 +122,12 @@ void EvaluationTrace::Add(const EvaluationStep& step) {
   } else {
     put(step.before.floats);
   }
-  put(step.values);
-  put(std::span<const std::int32_t>(&step.action, 1));
+  if (step.action_values.empty()) {
+    put(step.values);
+    put(std::span<const std::int32_t>(&step.action, 1));
+  } else {
+    put(step.action_values);
+  }
   put(std::span<const double>(&step.reward, 1));
   put(std::span<const std::uint8_t>(&terminated, 1));
   put(std::span<const std::uint8_t>(&truncated, 1));

@@ -2,7 +2,8 @@
 //
 //   observations  steps × shape, of the environment's own type: what was acted on
 //   q_values      steps × actions, float32
-//   actions       steps, int32
+//   actions       steps, int32; continuous ones, which have no q_values, steps × shape, float32, in
+//                 the environment's units
 //   rewards       steps, float64
 //   terminated    steps, uint8: this step ended the episode (where a lost life does so, the game
 //                 may go on in the next row)

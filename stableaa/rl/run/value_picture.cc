@@ -7,6 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "stableaa/env/pixel_font.h"
 #include "stableaa/env/video.h"
@@ -36,10 +37,26 @@ constexpr int kAxisHeight = kGlyphHeight + 6;
 constexpr double kForget = .02;  // share of the distance to the present values, per step
 constexpr std::size_t kLineLetters = 78;
 
-std::string ShortName(const EnvironmentSpec& spec, std::size_t action) {
-  std::string name = spec.action_name(static_cast<int>(action));
-  if (name.size() > kMaxName) name = name.substr(0, kMaxName - 1) + ".";
-  return name;
+bool IsContinuous(const EnvironmentSpec& spec) { return spec.action.kind == Space::Kind::kBox; }
+
+// Of the actions or, where they are continuous, of their elements: a0, a1, ...
+std::vector<std::string> ShortNames(const EnvironmentSpec& spec) {
+  std::vector<std::string> names;
+  if (IsContinuous(spec)) {
+    for (std::size_t i = 0; i < spec.action.size(); ++i) names.push_back(fmt::format("a{}", i));
+    return names;
+  }
+  for (int action = 0; action < spec.action.n; ++action) {
+    std::string name = spec.action_name(action);
+    if (name.size() > kMaxName) name = name.substr(0, kMaxName - 1) + ".";
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// Where the value lies between two others, from 0 to 1; in the middle if these are equal.
+double PositionBetween(double low, double high, double value) {
+  return high > low ? std::clamp((value - low) / (high - low), 0.0, 1.0) : .5;
 }
 
 // The actions that have a bar, in ascending order.
@@ -71,7 +88,11 @@ std::string ShortValue(double value) {
 }
 
 ValuePicture::ValuePicture(const EnvironmentSpec& spec)
-    : spec_(spec), bars_(std::min(kMaxBars, static_cast<std::size_t>(spec.action.n))) {}
+    : spec_(spec), names_(ShortNames(spec)), bars_(std::min(kMaxBars, names_.size())) {
+  if (!IsContinuous(spec)) return;
+  low_ = static_cast<double>(std::ranges::min(spec.action.low));
+  high_ = static_cast<double>(std::ranges::max(spec.action.high));
+}
 
 const Picture& ValuePicture::Draw(const EvaluationStep& step) {
   if (step.frame == nullptr) throw std::logic_error("ValuePicture::Draw without a frame");
@@ -80,19 +101,37 @@ const Picture& ValuePicture::Draw(const EvaluationStep& step) {
   picture_.Fill(kBackground);
   DrawFrame(*step.frame);
   DrawHeadline(step);
-  const std::vector<std::size_t> actions = ShownActions(step, bars_);
-  for (std::size_t row = 0; row < actions.size(); ++row) {
-    DrawBar(static_cast<int>(row), actions[row], step);
-  }
-  DrawAxis(step.values.size() - actions.size());
+  const std::vector<Bar> bars =
+      IsContinuous(spec_) ? BarsOfElements(step.action_values) : BarsOfValues(step);
+  for (std::size_t row = 0; row < bars.size(); ++row) DrawBar(static_cast<int>(row), bars[row]);
+  DrawAxis(names_.size() - bars.size());
   return picture_;
+}
+
+std::vector<ValuePicture::Bar> ValuePicture::BarsOfValues(const EvaluationStep& step) const {
+  std::vector<Bar> bars;
+  for (const std::size_t action : ShownActions(step, bars_)) {
+    const auto value = static_cast<double>(step.values[action]);
+    bars.push_back({names_[action], value, PositionBetween(low_, high_, value),
+                    static_cast<std::size_t>(step.action) == action});
+  }
+  return bars;
+}
+
+std::vector<ValuePicture::Bar> ValuePicture::BarsOfElements(std::span<const float> elements) const {
+  std::vector<Bar> bars;
+  for (std::size_t i = 0; i < bars_; ++i) {
+    const auto value = static_cast<double>(elements[i]);
+    const auto low = static_cast<double>(spec_.action.LowOf(i));
+    const auto high = static_cast<double>(spec_.action.HighOf(i));
+    bars.push_back({names_[i], value, PositionBetween(low, high, value)});
+  }
+  return bars;
 }
 
 void ValuePicture::Arrange(const Picture& frame) {
   std::size_t longest = 0;
-  for (int a = 0; a < spec_.action.n; ++a) {
-    longest = std::max(longest, ShortName(spec_, static_cast<std::size_t>(a)).size());
-  }
+  for (const std::string& name : names_) longest = std::max(longest, name.size());
   layout_.scale = WatchableScale(frame);
   const int frame_width = layout_.scale * frame.width();
   const int frame_height = layout_.scale * frame.height();
@@ -140,37 +179,36 @@ void ValuePicture::DrawHeadline(const EvaluationStep& step) {
   line("return", fmt::format("{:.6g}", step.return_so_far));
 }
 
-void ValuePicture::DrawBar(int row, std::size_t action, const EvaluationStep& step) {
-  const bool chosen = static_cast<std::size_t>(step.action) == action;
+void ValuePicture::DrawBar(int row, const Bar& bar) {
   const int top = layout_.bars_top + row * layout_.row_height;
   const int text_top = top + (layout_.row_height - kCapitalHeight * kTextScale) / 2;
-  const TextStyle style = {kTextScale, chosen ? kChosenText : kText};
-  const auto value = static_cast<double>(step.values[action]);
-  DrawText(picture_, layout_.left, text_top, ShortName(spec_, action), style);
-  const std::string text = ShortValue(value);
+  const TextStyle style = {kTextScale, bar.is_chosen ? kChosenText : kText};
+  DrawText(picture_, layout_.left, text_top, bar.name, style);
+  const std::string text = ShortValue(bar.value);
   DrawText(picture_, layout_.value_right - TextWidth(text, kTextScale), text_top, text, style);
 
   const int inset = std::max(2, (layout_.row_height - kCapitalHeight * kTextScale) / 3);
   const int bar_top = top + inset, bar_bottom = top + layout_.row_height - inset;
   picture_.Rectangle(layout_.bar_left, bar_top, layout_.bar_right, bar_bottom, kTrack);
-  if (!std::isfinite(value)) return;
-  const double length = std::max<double>(kMinBar, AxisPosition(value) * kBarWidth);
+  if (!std::isfinite(bar.value)) return;
+  const double length = std::max<double>(kMinBar, bar.position * kBarWidth);
   picture_.Rectangle(layout_.bar_left, bar_top, layout_.bar_left + length, bar_bottom,
-                     chosen ? kChosenBar : kBar);
+                     bar.is_chosen ? kChosenBar : kBar);
 }
 
 void ValuePicture::DrawAxis(std::size_t hidden) {
   const int bottom = layout_.bars_top + static_cast<int>(bars_) * layout_.row_height;
   const int text_top = bottom + kAxisHeight - kGlyphHeight;
   const TextStyle style = {1, kFaintText};
-  const std::string high = ShortValue(high_);
-  DrawText(picture_, layout_.bar_left, text_top, ShortValue(low_), style);
-  DrawText(picture_, layout_.bar_right - TextWidth(high, 1), text_top, high, style);
   if (hidden > 0) {
     DrawText(picture_, layout_.left, text_top, fmt::format("+{} more", hidden), style);
   }
+  if (!SharesAxis()) return;
+  const std::string high = ShortValue(high_);
+  DrawText(picture_, layout_.bar_left, text_top, ShortValue(low_), style);
+  DrawText(picture_, layout_.bar_right - TextWidth(high, 1), text_top, high, style);
   if (low_ < 0 && high_ > 0) {
-    const double zero = layout_.bar_left + std::round(AxisPosition(0) * kBarWidth);
+    const double zero = layout_.bar_left + std::round(PositionBetween(low_, high_, 0) * kBarWidth);
     picture_.Rectangle(zero, layout_.bars_top, zero + 1, bottom, kZero);
   }
 }
@@ -192,22 +230,29 @@ void ValuePicture::FollowRange(std::span<const float> values) {
   high_ = std::max(highest, std::lerp(high_, highest, kForget));
 }
 
-// From 0 at the left end to 1 at the right one.
-double ValuePicture::AxisPosition(double value) const {
-  return high_ > low_ ? std::clamp((value - low_) / (high_ - low_), 0.0, 1.0) : .5;
+// Whether the same place means the same number in all rows.
+bool ValuePicture::SharesAxis() const {
+  const Space& space = spec_.action;
+  return std::ranges::all_of(space.low, [&](float low) { return low == space.low.front(); }) &&
+         std::ranges::all_of(space.high, [&](float high) { return high == space.high.front(); });
 }
 
 std::vector<std::string> ValueLines(const EnvironmentSpec& spec, const EvaluationStep& step) {
+  const bool continuous = IsContinuous(spec);
+  const std::string action =
+      continuous ? "" : fmt::format("action {}  ", spec.action_name(step.action));
   std::vector<std::string> lines = {
-      fmt::format("game {}  step {}  action {}  reward {:g}  return {:g}", step.game + 1,
-                  step.step + 1, spec.action_name(step.action), step.reward, step.return_so_far),
+      fmt::format("game {}  step {}  {}reward {:g}  return {:g}", step.game + 1, step.step + 1,
+                  action, step.reward, step.return_so_far),
       ""};
-  for (std::size_t a = 0; a < step.values.size(); ++a) {
-    const bool chosen = static_cast<std::size_t>(step.action) == a;
-    const std::string value = ShortValue(static_cast<double>(step.values[a]));
+  const std::vector<std::string> names = ShortNames(spec);
+  const std::span<const float> numbers = continuous ? step.action_values : step.values;
+  for (std::size_t a = 0; a < numbers.size(); ++a) {
+    const bool chosen = !continuous && static_cast<std::size_t>(step.action) == a;
+    const std::string value = ShortValue(static_cast<double>(numbers[a]));
     // A constant width, so that only the numbers move.
-    const std::string entry = fmt::format("{}{} {:>6}{}", chosen ? '[' : ' ', ShortName(spec, a),
-                                          value, chosen ? ']' : ' ');
+    const std::string entry =
+        fmt::format("{}{} {:>6}{}", chosen ? '[' : ' ', names[a], value, chosen ? ']' : ' ');
     if (lines.back().size() + entry.size() > kLineLetters) lines.emplace_back();
     lines.back() += entry;
   }

@@ -1,9 +1,10 @@
 // Shows a game and what the agent thinks of it: the frame, and beside it the value of every action
-// as a bar, with the chosen one marked.
+// as a bar, with the chosen one marked. Where actions are continuous, the bars are their elements,
+// each between its bounds.
 //
-// The axis covers recent values: it grows at once to hold any new value and slowly forgets old
-// ones. This keeps small differences between actions visible without making the bars jump. Its ends
-// are printed below, and zero is a thin line.
+// The axis of values covers recent ones: it grows at once to hold any new value and slowly forgets
+// old ones. This keeps small differences between actions visible without making the bars jump. Its
+// ends are printed below, and zero is a thin line.
 #ifndef STABLEAA_RL_RUN_VALUE_PICTURE_H_
 #define STABLEAA_RL_RUN_VALUE_PICTURE_H_
 
@@ -19,7 +20,7 @@
 namespace stableaa {
 
 // The pictures of one video, all of the same size. If there are more than kMaxBars actions, those
-// of largest value are shown, and the chosen one.
+// of largest value are shown, and the chosen one; of more elements the first ones.
 class ValuePicture {
  public:
   static constexpr std::size_t kMaxBars = 18;
@@ -37,15 +38,26 @@ class ValuePicture {
     int bars_top = 0, row_height = 0;
   };
 
+  // What a row of the panel shows.
+  struct Bar {
+    std::string name;
+    double value = 0;
+    double position = 0;  // on the axis, from 0 at the left end to 1 at the right one
+    bool is_chosen = false;
+  };
+
   void Arrange(const Picture& frame);
   void DrawFrame(const Picture& frame);
   void DrawHeadline(const EvaluationStep& step);
-  void DrawBar(int row, std::size_t action, const EvaluationStep& step);
+  std::vector<Bar> BarsOfValues(const EvaluationStep& step) const;
+  std::vector<Bar> BarsOfElements(std::span<const float> elements) const;
+  void DrawBar(int row, const Bar& bar);
   void DrawAxis(std::size_t hidden);
   void FollowRange(std::span<const float> values);
-  double AxisPosition(double value) const;
+  bool SharesAxis() const;
 
   const EnvironmentSpec spec_;
+  const std::vector<std::string> names_;  // of the actions or elements
   const std::size_t bars_;
   Layout layout_;
   Picture picture_;
@@ -54,7 +66,7 @@ class ValuePicture {
 };
 
 // The same as text, for the lines below a picture in a terminal: first game, step, action, reward
-// and return, then the values, with the chosen one in brackets.
+// and return, then the values, with the chosen one in brackets, or the elements of the action.
 std::vector<std::string> ValueLines(const EnvironmentSpec& spec, const EvaluationStep& step);
 
 // A value in at most 8 characters: 0.123, -12.34, 1.2e+07.
