@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "stableaa/core/random.h"
@@ -13,6 +15,7 @@
 #include "stableaa/nn/network.h"
 #include "stableaa/nn/optimizer.h"
 #include "stableaa/nn/random_input.h"
+#include "stableaa/nn/squashed_gaussian.h"
 
 // The sanitizers bring their own allocator; glibc's can be replaced.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -86,23 +89,45 @@ long CountStep(const std::string& name, int threads) {
   return allocations - before;
 }
 
-// An update of an actor through a critic.
+// An update of SAC's actor through a critic, with Polyak averaging.
 long CountControlStep(int threads) {
   constexpr int kBatch = 8;
-  const auto plan = std::make_shared<const Plan>(MakePlan(NamedSpec("critic", 6)));
-  const auto network =
-      CompileNetwork(plan, {.batch = kBatch, .threads = threads, .input_gradients = true});
+  constexpr int kElements = 6;
+  const auto critic_plan = std::make_shared<const Plan>(MakePlan(NamedSpec("critic", kElements)));
+  const auto actor_plan = std::make_shared<const Plan>(MakePlan(NamedSpec("actor", kElements)));
+  const auto critic_network =
+      CompileNetwork(critic_plan, {.batch = kBatch, .threads = threads, .input_gradients = true});
+  const auto actor_network = CompileNetwork(actor_plan, {.batch = kBatch, .threads = threads});
   RandomStream random(1, "allocation_test");
-  Parameters critic(plan);
-  Parameters target(plan);
+  Parameters critic(critic_plan);
+  Parameters target(critic_plan);
+  Parameters actor(actor_plan);
+  Parameters gradients(actor_plan);
   critic.Initialise(random);
-  const RandomInput input(plan->spec.input, kBatch, random);
-  std::vector<float> outputs(kBatch);
-  const std::vector<float> ones(kBatch, 1);
-  std::vector<float> gradients(kBatch * 6);
+  actor.Initialise(random);
+  Optimizer optimizer(actor_plan, {.kind = OptimizerKind::kAdam}, threads);
+  const RandomInput input(actor_plan->spec.input, kBatch, random);
+  const std::span<const float> states = input.view().vectors;
+  std::vector<float> outputs(kBatch * 2 * kElements);
+  std::vector<float> output_gradients(outputs.size());
+  std::vector<float> noise(kBatch * kElements);
+  std::vector<float> actions(noise.size());
+  std::vector<float> action_gradients(noise.size());
+  std::vector<double> log_densities(kBatch);
+  std::vector<float> values(kBatch);
+  const std::vector<float> value_slopes(kBatch, -1.0F / kBatch);
+  const std::vector<double> log_density_slopes(kBatch, 0.2 / kBatch);
   const auto step = [&] {
-    network->Forward(critic, input.view(), outputs);
-    network->BackwardToInput(critic, ones, 1, gradients);
+    actor_network->Forward(actor, input.view(), outputs);
+    for (float& e : noise) e = static_cast<float>(random.Normal());
+    SampleSquashedGaussian(kElements, outputs, noise, actions, log_densities);
+    critic_network->Forward(critic, {.count = kBatch, .vectors = states, .second_vectors = actions},
+                            values);
+    critic_network->BackwardToInput(critic, value_slopes, 1, action_gradients);
+    SquashedGaussianGradient(kElements, outputs, noise, actions, action_gradients,
+                             log_density_slopes, output_gradients);
+    actor_network->Backward(actor, output_gradients, gradients);
+    optimizer.Step(gradients, actor);
     target.MoveTowards(critic, 0.005);
   };
   step();

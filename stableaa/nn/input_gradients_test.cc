@@ -91,7 +91,7 @@ void ExpectFiniteDifferences(const std::string& text) {
     }
     first += size;
   }
-  EXPECT_GT(largest, 0.1);
+  EXPECT_GT(largest, 0.01);
 }
 
 TEST(InputGradients, OfTheReferenceAreFiniteDifferences) {

@@ -38,7 +38,8 @@ struct NetworkTiming {
   double sgemm_gflops = 0;
 };
 
-// Sets options.training and input_gradients as the pass needs them; the optimiser is for kUpdate. Takes about `seconds`.
+// Sets options.training and input_gradients as the pass needs them; the optimiser is for kUpdate.
+// Takes about `seconds`.
 NetworkTiming MeasureNetwork(const NetworkSpec& spec, NetworkPass pass, NetworkOptions options,
                              const OptimizerOptions& optimizer = {}, double seconds = 2);
 
