@@ -419,6 +419,7 @@ class GymnasiumGame:
                 pass
         self.check(env.observation_space, env.action_space)
         self.env, self.shape = env, env.observation_space.shape
+        self.to_action = action_maker(env.action_space)
 
     @staticmethod
     def check(observation, action):
@@ -428,23 +429,19 @@ class GymnasiumGame:
             raise Refused("input", f"observation space {observation}; supported are Box of numbers with at least one "
                           "element, and what Gymnasium flattens to one: Discrete (one-hot), MultiDiscrete, "
                           "MultiBinary, Tuple and Dict of these")
-        is_box = isinstance(action, spaces.Box) and action.dtype.kind == "f" and action.shape and 0 not in action.shape
+        is_box = (isinstance(action, spaces.Box) and action.dtype.kind in "fui" and action.shape
+                  and 0 not in action.shape)
         is_discrete = isinstance(action, spaces.Discrete) and action.n < 2**31
         if not is_discrete and not is_box:
             raise Refused("input", f"action space {action}; supported are Discrete with fewer than 2**31 actions, and "
-                          "Box of real numbers")
+                          "Box of numbers with at least one axis")
 
     def restart(self, seed, new_game):
         self.see(self.env.reset(seed=int(seed))[0])
         return True
 
     def step(self, action):
-        space = self.env.action_space
-        if isinstance(space, gymnasium.spaces.Discrete):
-            action = int(action + space.start)
-        else:
-            action = action.reshape(space.shape).astype(space.dtype)
-        observation, reward, terminated, truncated, _ = self.env.step(action)
+        observation, reward, terminated, truncated, _ = self.env.step(self.to_action(action))
         self.see(observation)
         return reward, terminated, truncated
 
@@ -459,6 +456,26 @@ class GymnasiumGame:
 
     def close(self):
         self.env.close()
+
+
+def action_maker(space):
+    """A function that makes an action of the space from what is in the shared memory."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return lambda action: int(action + space.start)
+    if space.dtype == np.float32:
+        return lambda action: action.reshape(space.shape).copy()
+    round_to = np.rint if space.dtype.kind in "ui" else np.asarray
+    low, high = bounds_within(space)
+    if (low < high).all():
+        return lambda action: round_to(action.reshape(space.shape)).astype(space.dtype)
+    fixed = low >= high
+
+    def make(action):
+        made = round_to(action.reshape(space.shape)).astype(space.dtype)
+        made[fixed] = space.low[fixed]  # no float may lie between the bounds
+        return made
+
+    return make
 
 
 def steps_limit(env):
@@ -479,6 +496,35 @@ def import_module_of(name):
         raise not_imported(name, problem) from None
 
 
+def no_opengl(problem):
+    return Refused("failed", f"MuJoCo cannot draw ({describe(problem)}); without a screen it needs MUJOCO_GL=egl and "
+                   "Debian's package libegl1, or MUJOCO_GL=osmesa and libosmesa6")
+
+
+def prepare_mujoco(name, pictures):
+    """Before MuJoCo is imported: chooses how it draws without a screen, and where its warnings go. It would write
+    them to MUJOCO_LOG.TXT in the current folder, for each environment again."""
+    if pictures and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        os.environ.setdefault("MUJOCO_GL", "egl")
+    entry = getattr(gymnasium.registry.get(name), "entry_point", None)
+    if not str(entry).startswith("gymnasium.envs.mujoco"):
+        return
+    try:
+        mujoco = importlib.import_module("mujoco")
+    except ModuleNotFoundError:
+        return  # gymnasium.make says so
+    except Exception as problem:  # importing it already finds what MUJOCO_GL names
+        raise no_opengl(problem) from None
+    told = set()
+
+    def tell(warning):
+        if warning not in told:
+            told.add(warning)
+            print(f"MuJoCo warns: {warning}", file=sys.stderr)
+
+    mujoco.set_mju_user_warning(tell)
+
+
 def make_gymnasium(wanted):
     global gymnasium
     gymnasium = load("gymnasium")
@@ -493,6 +539,7 @@ def make_gymnasium(wanted):
         raise Refused("input", f"env.kwargs: '{key}' is not taken: {NOT_FOR_CONSTRUCTORS[key]}")
     wrappings = [Wrapping(one["name"], one["arguments"]) for one in wanted["wrappers"]]
     pictures = render or pictures or any(one.needs_pictures() for one in wrappings)
+    prepare_mujoco(name, pictures)
     games = Separate([GymnasiumGame(name, pictures, kwargs, wrappings) for _ in range(wanted["count"])],
                      bool(wrappings))
     env = games.games[0].env
@@ -507,7 +554,7 @@ def make_gymnasium(wanted):
     return games, {
         "name": name,
         "observation": box(observation),
-        "action": {"n": int(action.n)} if isinstance(action, gymnasium.spaces.Discrete) else box(action),
+        "action": {"n": int(action.n)} if isinstance(action, gymnasium.spaces.Discrete) else action_box(action),
         "action_names": names,
         "channel_axis": channel_axis(observation, games.games[0].is_stack),
         "is_stack": games.games[0].is_stack,
@@ -549,15 +596,33 @@ def usual_speed(frames_per_second):
 
 def box(space):
     """Bytes stay bytes; all other numbers become floats."""
+    return described("uint8" if space.dtype == np.uint8 else "float", space.shape, space.low, space.high)
 
+
+def action_box(space):
+    return described("float", space.shape, *bounds_within(space))
+
+
+def described(kind, shape, low, high):
     def bounds(values):
         values = np.asarray(values, np.float64).ravel()
         if (values == values[0]).all():
             values = values[:1]
         return [float(v) if math.isfinite(v) else None for v in values]
 
-    kind = "uint8" if space.dtype == np.uint8 else "float"
-    return {"type": kind, "shape": list(space.shape), "low": bounds(space.low), "high": bounds(space.high)}
+    return {"type": kind, "shape": list(shape), "low": bounds(low), "high": bounds(high)}
+
+
+def bounds_within(space):
+    """The bounds of a box as floats that are rounded inwards, so that every float between them is in the box. If no
+    float is, both are the one nearest to the lower bound."""
+    up, down = np.float32(math.inf), np.float32(-math.inf)
+    with np.errstate(over="ignore"):
+        low, high = space.low.astype(np.float32), space.high.astype(np.float32)
+    nearest = low
+    low = np.where(low < space.low, np.nextafter(low, up), low)
+    high = np.where(high > space.high, np.nextafter(high, down), high)
+    return np.where(low > high, nearest, low), np.where(low > high, nearest, high)
 
 
 # ---- Both --------------------------------------------------------------------------------------------
@@ -596,11 +661,20 @@ class Separate:
 
     def picture_size(self):
         self.begin(self.games[0], 0, True)
-        picture = self.games[0].picture()
+        picture = self.first_picture()
         is_bytes = isinstance(picture, np.ndarray) and picture.dtype == np.uint8
         if not is_bytes or picture.shape[2:] != (3,) or picture.size == 0:
             raise Refused("input", "it cannot be drawn: its render() gives no bytes in rows, columns and 3 colours")
         return picture.shape[:2]
+
+    def first_picture(self):
+        try:
+            return self.games[0].picture()
+        except Exception as problem:
+            if "mujoco" not in sys.modules:
+                raise
+            sys.unraisablehook = lambda _: None  # what Gymnasium had begun to make fails once more when it goes
+            raise no_opengl(problem) from None
 
     def close(self):
         """Closes all of them, even if one raises."""
@@ -668,12 +742,13 @@ def step(games, memory):
     memory.observations[:], memory.rewards[:], memory.terminated[:], memory.truncated[:] = results
     memory.truncated |= memory.anew
     ended = memory.terminated | memory.truncated
-    memory.new_game[:] = 0
-    if ended.any():
+    memory.new_game.fill(0)
+    if np.count_nonzero(ended):
         memory.final_observations[ended] = memory.observations[ended]
         draw(games, memory.final_pictures, ended)
         games.restart(ended, memory.anew, memory)
-    draw(games, memory.pictures, np.ones_like(ended))
+    if memory.pictures is not None:
+        draw(games, memory.pictures, np.ones_like(ended))
 
 
 def bench(games, memory):

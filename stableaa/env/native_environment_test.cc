@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Environments, EveryNative, testing::ValuesIn(NativeIds(
                            return name;
                          });
 
-TEST(NativeEnvironment, AllNineAreHere) { EXPECT_EQ(NativeIds().size(), 9U); }
+TEST(NativeEnvironment, AllTenAreHere) { EXPECT_EQ(NativeIds().size(), 10U); }
 
 // --- trajectories
 

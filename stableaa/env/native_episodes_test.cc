@@ -132,6 +132,8 @@ TEST(NativeEnvironment, UsualLimits) {
   EXPECT_EQ(length_of("minatar/seaquest", up), 5000);
   const auto pendulum = MakeEnvironment("classic/pendulum");
   EXPECT_EQ(PlayToTheEnd(*pendulum).length, 200);
+  const auto car = MakeEnvironment("classic/mountain_car_continuous");
+  EXPECT_EQ(PlayToTheEnd(*car).length, 999);
 }
 
 // --- Reset

@@ -2,7 +2,7 @@
 // environments. The library has
 //
 // - minatar/{asterix,breakout,freeway,seaquest,space_invaders}: native (minatar/)
-// - classic/{cartpole,mountain_car,acrobot,pendulum}: native (classic/)
+// - classic/{cartpole,mountain_car,acrobot,pendulum,mountain_car_continuous}: native (classic/)
 // - atari/<game>, such as atari/ms_pacman: ale-py in a worker process (gymnasium/)
 // - gymnasium/<id>, such as gymnasium/LunarLander-v3: Gymnasium in a worker process
 //

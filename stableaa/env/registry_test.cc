@@ -39,10 +39,16 @@ void ExpectPart(const std::string& text, std::string_view part) {
 // --- ids
 
 TEST(EnvironmentIds, AllThatAreNativeCanBeMade) {
-  const std::vector<std::string> ids = {
-      "classic/cartpole", "classic/mountain_car", "classic/acrobot",
-      "classic/pendulum", "minatar/asterix",      "minatar/breakout",
-      "minatar/freeway",  "minatar/seaquest",     "minatar/space_invaders"};
+  const std::vector<std::string> ids = {"classic/cartpole",
+                                        "classic/mountain_car",
+                                        "classic/acrobot",
+                                        "classic/pendulum",
+                                        "classic/mountain_car_continuous",
+                                        "minatar/asterix",
+                                        "minatar/breakout",
+                                        "minatar/freeway",
+                                        "minatar/seaquest",
+                                        "minatar/space_invaders"};
   for (const std::string& id : ids) {
     EXPECT_EQ(MakeEnvironment(id)->spec().id, id);
     EXPECT_TRUE(IsNative(id)) << id;
@@ -58,7 +64,9 @@ TEST(EnvironmentIds, CaseHyphensAndUnderscoresDoNotMatter) {
       {"Classic/CartPole", "classic/cartpole"},
       {"classic/cart-pole", "classic/cartpole"},
       {"classic/MountainCar", "classic/mountain_car"},
-      {"_classic_/mountain-car", "classic/mountain_car"}};
+      {"_classic_/mountain-car", "classic/mountain_car"},
+      {"Classic/MountainCarContinuous", "classic/mountain_car_continuous"},
+      {"classic/Mountain-Car-Continuous", "classic/mountain_car_continuous"}};
   for (const auto& [spelling, id] : spellings) {
     EXPECT_EQ(MakeEnvironment(spelling)->spec().id, id) << spelling;
     EXPECT_TRUE(IsNative(spelling)) << spelling;
@@ -374,7 +382,7 @@ TEST(ListEnvironments, DescribesNativeOnesAsTheyAre) {
     const bool sticks = std::ranges::count(listing.options, "env.sticky") == 1;
     EXPECT_EQ(sticks, listing.id.starts_with("minatar/"));
   }
-  EXPECT_EQ(native, 9);
+  EXPECT_EQ(native, 10);
 }
 
 TEST(ListEnvironments, NamesOnlyOptionsThatExist) {

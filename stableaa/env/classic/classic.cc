@@ -9,6 +9,7 @@
 #include "stableaa/env/classic/acrobot.h"
 #include "stableaa/env/classic/cartpole.h"
 #include "stableaa/env/classic/mountain_car.h"
+#include "stableaa/env/classic/mountain_car_continuous.h"
 #include "stableaa/env/classic/pendulum.h"
 
 namespace stableaa {
@@ -34,18 +35,21 @@ EnvironmentSpec CartPoleSpec() {
           .protocol = "as Gymnasium's CartPole-v1"};
 }
 
+Space CarObservation() {
+  constexpr auto kSpeed = static_cast<float>(CarInValley::kMaxSpeed);
+  return Space::Floats({2}, {static_cast<float>(CarInValley::kMinPosition), -kSpeed},
+                       {static_cast<float>(CarInValley::kMaxPosition), kSpeed});
+}
+
 EnvironmentSpec MountainCarSpec() {
-  constexpr auto kSpeed = static_cast<float>(MountainCar::kMaxSpeed);
-  return {
-      .id = "classic/mountain_car",
-      .observation = Space::Floats({2}, {static_cast<float>(MountainCar::kMinPosition), -kSpeed},
-                                   {static_cast<float>(MountainCar::kMaxPosition), kSpeed}),
-      .action = Space::Discrete(3),
-      .action_names = {"left", "none", "right"},
-      .max_episode_steps = 200,
-      .noop = 1,
-      .frames_per_second = 30,
-      .protocol = "as Gymnasium's MountainCar-v0"};
+  return {.id = "classic/mountain_car",
+          .observation = CarObservation(),
+          .action = Space::Discrete(3),
+          .action_names = {"left", "none", "right"},
+          .max_episode_steps = 200,
+          .noop = 1,
+          .frames_per_second = 30,
+          .protocol = "as Gymnasium's MountainCar-v0"};
 }
 
 EnvironmentSpec AcrobotSpec() {
@@ -70,6 +74,16 @@ EnvironmentSpec PendulumSpec() {
           .protocol = "as Gymnasium's Pendulum-v1"};
 }
 
+EnvironmentSpec MountainCarContinuousSpec() {
+  return {.id = "classic/mountain_car_continuous",
+          .observation = CarObservation(),
+          .action = Symmetric({MountainCarContinuous::kMaxForce}),
+          .max_episode_steps = 999,
+          .noop = 0,
+          .frames_per_second = 30,
+          .protocol = "as Gymnasium's MountainCarContinuous-v0"};
+}
+
 Error UnknownName(std::string_view name) {
   return BadInput(fmt::format("classic environment is '{}': expected {}", name,
                               fmt::join(ClassicNames(), ", ")));
@@ -78,7 +92,8 @@ Error UnknownName(std::string_view name) {
 }  // namespace
 
 const std::vector<std::string>& ClassicNames() {
-  static const std::vector<std::string> names = {"cartpole", "mountain_car", "acrobot", "pendulum"};
+  static const std::vector<std::string> names = {"cartpole", "mountain_car", "acrobot", "pendulum",
+                                                 "mountain_car_continuous"};
   return names;
 }
 
@@ -87,6 +102,7 @@ EnvironmentSpec ClassicEnvironmentSpec(std::string_view name) {
   if (name == "mountain_car") return MountainCarSpec();
   if (name == "acrobot") return AcrobotSpec();
   if (name == "pendulum") return PendulumSpec();
+  if (name == "mountain_car_continuous") return MountainCarContinuousSpec();
   throw UnknownName(name);
 }
 
@@ -95,6 +111,7 @@ std::unique_ptr<Simulation> MakeClassic(std::string_view name) {
   if (name == "mountain_car") return std::make_unique<MountainCar>();
   if (name == "acrobot") return std::make_unique<Acrobot>();
   if (name == "pendulum") return std::make_unique<Pendulum>();
+  if (name == "mountain_car_continuous") return std::make_unique<MountainCarContinuous>();
   throw UnknownName(name);
 }
 

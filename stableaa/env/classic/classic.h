@@ -1,5 +1,6 @@
-// The classic control problems by name: cartpole, mountain_car, acrobot and pendulum, with the
-// physics, rewards, ends and spaces of Gymnasium's current versions.
+// The classic control problems by name: cartpole, mountain_car, acrobot, pendulum and
+// mountain_car_continuous, with the physics, rewards, ends and spaces of Gymnasium's current
+// versions.
 #ifndef STABLEAA_ENV_CLASSIC_CLASSIC_H_
 #define STABLEAA_ENV_CLASSIC_CLASSIC_H_
 

@@ -19,9 +19,9 @@
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 #include "stableaa/env/classic/acrobot.h"
+#include "stableaa/env/classic/car_in_valley.h"
 #include "stableaa/env/classic/cartpole.h"
 #include "stableaa/env/classic/classic.h"
-#include "stableaa/env/classic/mountain_car.h"
 #include "stableaa/env/classic/pendulum.h"
 
 namespace {
@@ -44,7 +44,7 @@ std::vector<double> StateOf(const Simulation& simulation) {
     const auto [x, x_dot, theta, theta_dot] = cart->state();
     return {x, x_dot, theta, theta_dot};
   }
-  if (const auto* car = dynamic_cast<const stableaa::MountainCar*>(&simulation)) {
+  if (const auto* car = dynamic_cast<const stableaa::CarInValley*>(&simulation)) {
     return {car->state().position, car->state().velocity};
   }
   if (const auto* acrobot = dynamic_cast<const stableaa::Acrobot*>(&simulation)) {
@@ -60,7 +60,7 @@ void SetState(Simulation& simulation, std::istream& words) {
   for (double& value : values) words >> value;
   if (auto* cart = dynamic_cast<stableaa::CartPole*>(&simulation)) {
     cart->set_state({values[0], values[1], values[2], values[3]});
-  } else if (auto* car = dynamic_cast<stableaa::MountainCar*>(&simulation)) {
+  } else if (auto* car = dynamic_cast<stableaa::CarInValley*>(&simulation)) {
     car->set_state({values[0], values[1]});
   } else if (auto* acrobot = dynamic_cast<stableaa::Acrobot*>(&simulation)) {
     acrobot->set_state({values[0], values[1], values[2], values[3]});

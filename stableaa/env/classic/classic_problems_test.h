@@ -16,6 +16,7 @@
 #include "stableaa/env/classic/acrobot.h"
 #include "stableaa/env/classic/cartpole.h"
 #include "stableaa/env/classic/mountain_car.h"
+#include "stableaa/env/classic/mountain_car_continuous.h"
 #include "stableaa/env/classic/pendulum.h"
 #include "stableaa/env/environment.h"
 #include "stableaa/env/simulation.h"
@@ -38,8 +39,8 @@ inline RandomStream& Unused() {
 inline Simulation::Outcome Step(Simulation& simulation, int action) {
   return simulation.Step({.index = action}, Unused());
 }
-inline Simulation::Outcome Turn(Pendulum& pendulum, float torque) {
-  return pendulum.Step({.values = std::span(&torque, 1)}, Unused());
+inline Simulation::Outcome StepWith(Simulation& simulation, float value) {
+  return simulation.Step({.values = std::span(&value, 1)}, Unused());
 }
 
 inline std::vector<float> ObservationOf(const Simulation& simulation, std::size_t size) {
@@ -55,8 +56,7 @@ inline Simulation::Outcome RandomStep(Simulation& simulation, const EnvironmentS
     return Step(simulation,
                 static_cast<int>(random.Below(static_cast<std::uint64_t>(spec.action.n))));
   }
-  const auto torque = static_cast<float>(random.Uniform(-2, 2));
-  return simulation.Step({.values = std::span(&torque, 1)}, Unused());
+  return StepWith(simulation, static_cast<float>(random.Uniform(-2, 2)));
 }
 
 // Expects mean and mean square of `samples` from a uniform distribution to be within six standard

@@ -34,8 +34,8 @@ using classic_problems_test::PendulumAt;
 using classic_problems_test::RandomStep;
 
 TEST(Classic, EveryNameHasASimulationWithinItsSpec) {
-  EXPECT_EQ(ClassicNames(),
-            (std::vector<std::string>{"cartpole", "mountain_car", "acrobot", "pendulum"}));
+  EXPECT_EQ(ClassicNames(), (std::vector<std::string>{"cartpole", "mountain_car", "acrobot",
+                                                      "pendulum", "mountain_car_continuous"}));
   for (const std::string& name : ClassicNames()) {
     SCOPED_TRACE(name);
     const EnvironmentSpec spec = ClassicEnvironmentSpec(name);
@@ -81,11 +81,18 @@ TEST(Classic, SpecsSayWhatGymnasiumSays) {
   EXPECT_EQ(pendulum.max_episode_steps, 200);
   EXPECT_EQ(pendulum.noop, 0);
   EXPECT_EQ(pendulum.action, Space::Floats({1}, {-2}, {2}));
+  const EnvironmentSpec continuous = ClassicEnvironmentSpec("mountain_car_continuous");
+  EXPECT_EQ(continuous.max_episode_steps, 999);
+  EXPECT_EQ(continuous.noop, 0);
+  EXPECT_EQ(continuous.action, Space::Floats({1}, {-1}, {1}));
+  EXPECT_EQ(continuous.observation, car.observation);
+  EXPECT_EQ(continuous.protocol, "as Gymnasium's MountainCarContinuous-v0");
 }
 
 TEST(Classic, AnUnknownNameIsRefusedWithTheListOfKnownOnes) {
   const std::string part =
-      "classic environment is 'carpole': expected cartpole, mountain_car, acrobot, pendulum";
+      "classic environment is 'carpole': expected cartpole, mountain_car, acrobot, pendulum, "
+      "mountain_car_continuous";
   ExpectBadInput([] { ClassicEnvironmentSpec("carpole"); }, part);
   ExpectBadInput([] { MakeClassic("carpole"); }, part);
 }
@@ -166,6 +173,7 @@ TEST(Classic, StatesThatAreNoNumbersOrOutOfRangeAreRefused) {
       EXPECT_THROW(At<Acrobot>({v[0], v[1], v[2], v[3]}), Error);
       if (i < 2) {
         EXPECT_THROW(CarAt(v[0], v[1]), Error);
+        EXPECT_THROW(At<MountainCarContinuous>({v[0], v[1]}), Error);
       }
       if (i < 3) {
         EXPECT_THROW(Pendulum().set_state({v[0], v[1], v[2]}), Error);
@@ -174,6 +182,12 @@ TEST(Classic, StatesThatAreNoNumbersOrOutOfRangeAreRefused) {
   }
   ExpectBadInput([] { CarAt(Above(.6), 0); }, "expected position in [-1.2, 0.6], found 0.60000");
   ExpectBadInput([] { CarAt(0, Below(-.07)); }, "expected velocity");
+  ExpectBadInput(
+      [] {
+        At<MountainCarContinuous>({Above(.6F), 0});
+      },
+      "expected position in [-1.2000000476837158, 0.6000000238418579]");
+  ExpectBadInput([] { At<MountainCarContinuous>({0, Below(-.07F)}); }, "expected velocity");
   ExpectBadInput([] { At<Acrobot>({Above(kPi), 0, 0, 0}); }, "expected theta1 in");
   ExpectBadInput([] { At<Acrobot>({0, 0, 0, Above(9 * kPi)}); }, "expected theta2_dot in");
   ExpectBadInput([] { PendulumAt(0, Above(8)); }, "expected theta_dot in [-8, 8]");
@@ -191,6 +205,8 @@ TEST(Classic, PicturesShowTheStateOnWhite) {
   EXPECT_NE(draw(At<CartPole>({})), draw(At<CartPole>({0, 0, .1, 0})));
   EXPECT_NE(draw(At<CartPole>({})), draw(At<CartPole>({.1, 0, 0, 0})));
   EXPECT_NE(draw(CarAt(-.5, 0)), draw(CarAt(-.4, 0)));
+  // The flag is elsewhere.
+  EXPECT_NE(draw(CarAt(-.5, 0)), draw(At<MountainCarContinuous>({-.5, 0})));
   EXPECT_NE(draw(At<Acrobot>({})), draw(At<Acrobot>({0, 1, 0, 0})));
   EXPECT_NE(draw(PendulumAt(0, 0)), draw(PendulumAt(1, 0)));
   Pendulum turned;

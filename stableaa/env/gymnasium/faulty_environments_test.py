@@ -270,6 +270,66 @@ class ContinuousAction(Counter):
         return np.array([0, 0, action[0, 0], action[0, 1]]), 0.0, False, False, {}
 
 
+class ShowsItsAction(Counter):
+    """Shows its action, which must be in the space, and whether it is at the lower and the upper bound."""
+
+    def __init__(self, action_space):
+        self.action_space = action_space
+        self.observation_space = spaces.Box(-np.inf, np.inf, (3, *action_space.shape), np.float64)
+
+    def look(self):
+        shown = np.zeros(self.observation_space.shape)
+        if self.steps:
+            shown[:] = self.action, self.action == self.action_space.low, self.action == self.action_space.high
+        return np.clip(shown, -1e38, 1e38)
+
+    def step(self, action):
+        assert self.action_space.contains(action), f"{action!r} is not in {self.action_space}"
+        return super().step(action)[:1] + (0.0, False, False, {})
+
+
+class Asymmetric(ShowsItsAction):
+    def __init__(self):
+        super().__init__(spaces.Box(np.array([-1.0, 0.5, -3.0], np.float32), np.array([4.0, 0.75, -2.0], np.float32)))
+
+
+class Unbounded(ShowsItsAction):
+    def __init__(self):
+        super().__init__(spaces.Box(np.array([-np.inf, -np.inf, 2.0]), np.array([np.inf, -1.0, np.inf]),
+                                    dtype=np.float64))
+
+
+class ZeroWidth(ShowsItsAction):
+    """In the second element, no float lies between the bounds."""
+
+    def __init__(self):
+        super().__init__(spaces.Box(np.array([0.25, 0.1, -1.0]), np.array([0.25, 0.1 + 1e-12, 1.0]), dtype=np.float64))
+
+
+class TwoByThree(ShowsItsAction):
+    def __init__(self):
+        high = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+        super().__init__(spaces.Box(-high, 2 * high))
+
+
+class Integers(ShowsItsAction):
+    def __init__(self):
+        super().__init__(spaces.Box(np.array([-3, 2**24 + 1]), np.array([9, 2**24 + 7]), dtype=np.int64))
+
+
+class Bytes(ShowsItsAction):
+    def __init__(self):
+        super().__init__(spaces.Box(0, 200, (2,), np.uint8))
+
+
+class Doubles(ShowsItsAction):
+    """No bound but zero is a float."""
+
+    def __init__(self):
+        super().__init__(spaces.Box(np.array([0.1, -0.1, -1e300, 0.0]), np.array([0.3, 0.7, 1e300, 1 / 3]),
+                                    dtype=np.float64))
+
+
 class EndsByAction(ContinuousAction):
     def step(self, action):
         assert np.isfinite(action).all()
