@@ -213,7 +213,8 @@ void AddAgentBenchCommands(CLI::App& bench) {
   update->settings.AddTo(
       *update_command,
       {.used = {"train.preset", "train.seed", "train.batch", "train.update_interval_steps",
-                "train.lookahead_updates", "agent.", "network.", "replay.", "optimizer."},
+                "train.lookahead_updates", "agent.", "control.", "network.", "replay.",
+                "optimizer."},
        .except = {{{"train.env"}, "--network says that"},
                   {{"train.threads"}, "--threads says that"},
                   {{"train.", "exploration.", "eval.", "checkpoint.", "env.", "replay.start"},

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "stableaa/cli/agent_flags.h"
 #include "stableaa/cli/flag_checks.h"
@@ -19,6 +20,8 @@
 
 namespace stableaa {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct ExportFlags {
   AgentFlags agent;
@@ -32,25 +35,28 @@ void RunExport(const ExportFlags& flags) {
   const SavedAgent agent = flags.agent.Load();
   const EnvironmentSpec spec = ExportOnnx(agent, *flags.onnx);
   const bool is_bytes = spec.observation.type == ElementType::kUint8;
+  const bool is_continuous = spec.action.kind == Space::Kind::kBox;
+  const char* const output = is_continuous ? "actions" : "q_values";
   if (flags.json) {
     const std::optional<std::int64_t> step = agent.weights_step();
-    const nlohmann::ordered_json object = {
+    const Json object = {
         {"onnx", *flags.onnx},
         {"operators", kOnnxOperators},
         {"env", spec.id},
         {"observation_type", is_bytes ? "uint8" : "float32"},
         {"observation_shape", spec.observation.shape},
-        {"actions", spec.action.n},
+        {"output", output},
+        is_continuous ? Json{"action_shape", spec.action.shape} : Json{"actions", spec.action.n},
         {"parameters", ParameterCount(agent.parameters().plan())},
         {"weights", agent.weights_file().string()},
-        {"weights_step", step ? nlohmann::ordered_json(*step) : nlohmann::ordered_json()}};
+        {"weights_step", step ? Json(*step) : Json()}};
     fmt::print("{}\n", JsonText(object));
     return;
   }
   PrintPlain("{}, weights {}\n", spec.id, agent.WeightsText());
-  fmt::print("observation  {} [batch, {}]\nq_values     float32 [batch, {}]\n",
-             is_bytes ? "uint8" : "float32", fmt::join(spec.observation.shape, ", "),
-             spec.action.n);
+  fmt::print("observation  {} [batch, {}]\n{:<12} float32 [batch, {}]\n",
+             is_bytes ? "uint8" : "float32", fmt::join(spec.observation.shape, ", "), output,
+             fmt::join(is_continuous ? spec.action.shape : std::vector{spec.action.n}, ", "));
   PrintPlain("written      {}\n", *flags.onnx);
 }
 
@@ -65,14 +71,17 @@ void AddExportCommand(CLI::App& program) {
                  .except = {{{"eval.", "env.num_envs"}, "no games are played"}}});
   flags->agent.AddAtTo(*command);
   command
-      ->add_option("--onnx", flags->onnx,
-                   "ONNX model from raw observations to the values of the actions; replaces a file")
+      ->add_option(
+          "--onnx", flags->onnx,
+          "ONNX model from raw observations to the values of the actions, or to continuous "
+          "actions; replaces a file")
       ->required()
       ->type_name("FILE.onnx");
   command->add_flag("--json", flags->json, "One JSON object: inputs, outputs, weights");
   command->footer(
       "Input 'observation': the environment's own observations, any number at once; scaling them\n"
-      "is part of the model. Output 'q_values': a value per action. Operators of opset 17.\n"
+      "is part of the model. Output 'q_values': a value per action; or, where actions are\n"
+      "continuous, 'actions': those of an evaluation, within their bounds. Operators of opset 17.\n"
       "Examples: stableaa export runs/minatar-breakout-stable-aa-1 --weights best --onnx q.onnx\n"
       "          stableaa export best.safetensors --env minatar/breakout --onnx q.onnx\n");
   command->callback([flags] { RunExport(*flags); });

@@ -1,5 +1,6 @@
 """Exports agents that the program has trained, and compares their values in ONNX Runtime with those
-that the program itself acts by.
+that the program itself acts by; where actions are continuous, the actions, which have to be within
+their bounds too.
 
 Usage: export_crosscheck.py PROGRAM, which is stableaa. Each run is a short one; `eval --trace`
 writes observations and values of some games. An error is the largest difference relative to the
@@ -33,7 +34,12 @@ RUNS = {
     "layers": ("minatar/asterix", "dqn",
                ["network.layers=conv(7, 4, 2) elu flatten linear(31) tanh linear(20) relu"]),
     "layers-dueling": ("classic/mountain_car", "dueling-dqn", ["network.layers=linear(9) tanh"]),
+    "ddpg": ("classic/pendulum", "ddpg", ["network.hidden=[8]"]),
+    "td3": ("classic/pendulum", "td3-stable", ["network.hidden=[24,16]"]),
+    # Steps so large that the means are far outside of [-1, 1].
+    "sac": ("classic/pendulum", "sac", ["network.hidden=[16]", "optimizer.learning_rate=0.3"]),
 }
+BOUNDS = (-2, 2)  # of pendulum's torque
 
 
 def error_of_run(program, directory, name):
@@ -55,14 +61,19 @@ def error_of_run(program, directory, name):
     metadata = session.get_modelmeta().custom_metadata_map
     assert (metadata["stableaa.env"], metadata["stableaa.preset"]) == (env, preset), metadata
     assert 0 < int(metadata["stableaa.step"]) <= 300, metadata
+    output = "actions" if env == "classic/pendulum" else "q_values"
     with np.load(trace) as games:
-        observations, expected = games["observations"], games["q_values"]
-    found = [
-        session.run(["q_values"], {"observation": observations[i : i + batch]})[0]
+        observations, expected = games["observations"], games[output]
+    (made,) = session.get_outputs()
+    assert (made.name, made.shape) == (output, ["batch", *expected.shape[1:]]), made
+    found = np.concatenate([
+        session.run([output], {"observation": observations[i : i + batch]})[0]
         for batch in (1, 7)
         for i in range(0, len(observations), batch)
-    ]
-    difference = np.abs(np.concatenate(found) - np.concatenate([expected, expected])).max()
+    ])
+    if output == "actions":
+        assert BOUNDS[0] <= found.min() and found.max() <= BOUNDS[1], (found.min(), found.max())
+    difference = np.abs(found - np.concatenate([expected, expected])).max()
     return difference / np.abs(expected).max(), len(expected)
 
 

@@ -24,6 +24,11 @@ constexpr int kFloats = 1, kBytes = 2, kIntegers = 7;  // types of elements
 constexpr const char* kBatch = "batch";
 constexpr const char* kObservation = "observation";
 constexpr const char* kValues = "q_values";
+constexpr const char* kActions = "actions";
+
+std::int64_t SizeOf(const std::vector<int>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
 
 std::string ShapeText(const OnnxObservation& observation) {
   return fmt::format("{} of {}", observation.is_bytes ? "bytes" : "floats",
@@ -39,8 +44,7 @@ bool ChannelsLast(const OnnxObservation& observation) {
 void RequireFit(const InputSpec& input, const OnnxObservation& observation) {
   const std::vector<int>& shape = observation.shape;
   const Shape& wanted = input.shape;
-  const std::int64_t size =
-      std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  const std::int64_t size = SizeOf(shape);
   bool fits = false;
   if (input.is_vector()) {
     fits = size == wanted.channels;
@@ -57,16 +61,28 @@ void RequireFit(const InputSpec& input, const OnnxObservation& observation) {
                              ShapeText(observation)));
 }
 
+void RequireActor(const Plan& plan, const OnnxActions& actions) {
+  const std::int64_t elements = SizeOf(actions.shape), outputs = plan.outputs();
+  const bool are_bounded =
+      std::ssize(actions.low) == elements && std::ssize(actions.high) == elements;
+  if (are_bounded && elements > 0 && (outputs == elements || outputs == 2 * elements)) return;
+  throw BadInput(fmt::format(
+      "a network with {} outputs cannot give actions of {} numbers with {} and {} bounds", outputs,
+      elements, actions.low.size(), actions.high.size()));
+}
+
 class GraphMaker {
  public:
   GraphMaker(const Parameters& parameters, onnx::Graph& graph)
       : parameters_(parameters), plan_(parameters.plan()), graph_(graph) {}
 
-  void Make(const OnnxObservation& observation) {
-    graph_.set_name("q_network");
+  void Make(const OnnxObservation& observation, const std::optional<OnnxActions>& actions) {
+    const char* const made = actions ? kActions : kValues;
+    graph_.set_name(actions ? "actor" : "q_network");
     Declare(*graph_.add_input(), kObservation, observation.is_bytes ? kBytes : kFloats,
             observation.shape);
-    Declare(*graph_.add_output(), kValues, kFloats, {plan_.outputs()});
+    Declare(*graph_.add_output(), made, kFloats,
+            actions ? actions->shape : std::vector{plan_.outputs()});
     for (const ParameterTensor& tensor : ParameterTensors(plan_)) {
       std::vector<float> values(tensor.size());
       parameters_.Get(tensor, values);
@@ -75,9 +91,10 @@ class GraphMaker {
     names_.resize(plan_.values.size());
     names_[0] = AddInput(observation);
     for (const PlanStep& step : plan_.steps) NameOf(step.output) = AddStep(step);
+    if (actions) AddActions(*actions, NameOf(plan_.steps.back().output));
     onnx::Node& last = *graph_.mutable_node(graph_.node_size() - 1);
-    last.set_name(kValues);
-    last.set_output(0, kValues);
+    last.set_name(made);
+    last.set_output(0, made);
   }
 
  private:
@@ -152,13 +169,50 @@ class GraphMaker {
   // To the batch, channels, rows and columns.
   std::string AddReshape(const std::string& input) {
     const Shape& shape = plan_.spec.input.shape;
-    const std::vector<std::int64_t> sides = {0, shape.channels, shape.height, shape.width};
-    onnx::Tensor& tensor = *graph_.add_initializer();
-    tensor.add_dims(static_cast<std::int64_t>(sides.size()));
-    tensor.set_data_type(kIntegers);
-    tensor.set_name("observation.shape");
-    tensor.set_raw_data(sides.data(), sides.size() * sizeof(std::int64_t));
+    AddIntegers("observation.shape", {0, shape.channels, shape.height, shape.width});
     return AddNode("Reshape", {input, "observation.shape"}, "observation.image").name();
+  }
+
+  void AddIntegers(const std::string& name, const std::vector<std::int64_t>& values) {
+    onnx::Tensor& tensor = *graph_.add_initializer();
+    tensor.add_dims(std::ssize(values));
+    tensor.set_data_type(kIntegers);
+    tensor.set_name(name);
+    tensor.set_raw_data(values.data(), values.size() * sizeof(std::int64_t));
+  }
+
+  // From the network's outputs to the environment's actions.
+  void AddActions(const OnnxActions& actions, std::string name) {
+    const std::size_t elements = actions.low.size();
+    if (static_cast<std::size_t>(plan_.outputs()) != elements) {
+      AddIntegers("means.begin", {0});
+      AddIntegers("means.end", {std::ssize(actions.low)});
+      AddIntegers("means.axis", {1});
+      AddNode("Slice", {name, "means.begin", "means.end", "means.axis"}, "means");
+      name = AddNode("Tanh", {"means"}, "means.squashed").name();
+    }
+    std::vector<float> middle, half;
+    for (std::size_t i = 0; i < elements; ++i) {
+      const auto low = static_cast<double>(actions.low[i]);
+      const auto high = static_cast<double>(actions.high[i]);
+      middle.push_back(static_cast<float>((low + high) / 2));
+      half.push_back(static_cast<float>((high - low) / 2));
+    }
+    const std::vector<std::int64_t> row = {std::ssize(actions.low)};
+    AddInitializer("actions.middle", row, middle);
+    AddInitializer("actions.half", row, half);
+    AddInitializer("actions.low", row, actions.low);
+    AddInitializer("actions.high", row, actions.high);
+    AddNode("Mul", {name, "actions.half"}, "actions.scaled");
+    AddNode("Add", {"actions.scaled", "actions.middle"}, "actions.moved");
+    // Rounding may have led out of the bounds.
+    AddNode("Max", {"actions.moved", "actions.low"}, "actions.from_low");
+    name = AddNode("Min", {"actions.from_low", "actions.high"}, "actions.within").name();
+    if (actions.shape.size() == 1) return;
+    std::vector<std::int64_t> sides = {0};
+    sides.insert(sides.end(), actions.shape.begin(), actions.shape.end());
+    AddIntegers("actions.shape", sides);
+    AddNode("Reshape", {name, "actions.shape"}, "actions.shaped");
   }
 
   std::string AddFlatten(const std::string& input, const std::string& name) {
@@ -237,8 +291,10 @@ class GraphMaker {
 }  // namespace
 
 std::string OnnxModel(const Parameters& parameters, const OnnxObservation& observation,
-                      std::map<std::string, std::string> metadata) {
+                      std::map<std::string, std::string> metadata,
+                      const std::optional<OnnxActions>& actions) {
   RequireFit(parameters.plan().spec.input, observation);
+  if (actions) RequireActor(parameters.plan(), *actions);
   onnx::Model model;
   model.set_ir_version(kIrVersion);
   model.set_producer_name("stableaa");
@@ -251,15 +307,16 @@ std::string OnnxModel(const Parameters& parameters, const OnnxObservation& obser
     property.set_key(key);
     property.set_value(value);
   }
-  GraphMaker(parameters, *model.mutable_graph()).Make(observation);
+  GraphMaker(parameters, *model.mutable_graph()).Make(observation, actions);
   return model.SerializeAsString();
 }
 
 void WriteOnnx(const std::filesystem::path& path, const Parameters& parameters,
                const OnnxObservation& observation,
-               const std::map<std::string, std::string>& metadata) {
+               const std::map<std::string, std::string>& metadata,
+               const std::optional<OnnxActions>& actions) {
   AtomicFile file(path);
-  file.Write(OnnxModel(parameters, observation, metadata));
+  file.Write(OnnxModel(parameters, observation, metadata, actions));
   file.Commit();
 }
 

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "stableaa/base/config/config.h"
@@ -559,7 +561,7 @@ TEST(SuiteErrors, AMissingFileIsNamed) { EXPECT_THROW(ReadSuite("/no/such/suite.
 
 TEST(SuiteConfigs, AllCanBeRead) {
   int count = 0;
-  for (const char* const folder : {"paper", "minatar", "search"}) {
+  for (const char* const folder : {"paper", "minatar", "search", "control"}) {
     for (const auto& entry : fs::directory_iterator(fs::path(STABLEAA_CONFIGS_PATH) / folder)) {
       SCOPED_TRACE(entry.path());
       const Suite suite = ReadSuite(entry.path());
@@ -574,7 +576,7 @@ TEST(SuiteConfigs, AllCanBeRead) {
                 std::string::npos);
     }
   }
-  EXPECT_EQ(count, 10);
+  EXPECT_EQ(count, 12);
 }
 
 TEST(SuiteConfigs, FiguresOfThePaperAreAsPublished) {
@@ -593,6 +595,35 @@ TEST(SuiteConfigs, FiguresOfThePaperAreAsPublished) {
     EXPECT_EQ(run.options.env.protocol, EnvironmentOptions::Protocol::kAuthors);
     EXPECT_EQ(run.options.eval.interval_steps, 10'000);
     EXPECT_EQ(run.options.train.steps, 10'000'000);
+  }
+}
+
+TEST(SuiteConfigs, ThoseOfContinuousControlCompareWindowsAndRules) {
+  using Kind = std::pair<MixerKind, WindowKind>;
+  for (const auto& [file, runs, steps] :
+       {std::tuple("pendulum", 35U, 20'000), std::tuple("mujoco", 40U, 100'000)}) {
+    SCOPED_TRACE(file);
+    const Suite suite = ReadSuite(fmt::format("{}/control/{}.toml", STABLEAA_CONFIGS_PATH, file));
+    EXPECT_EQ(suite.runs.size(), runs);
+    std::set<Kind> of_td3;
+    for (const SuiteRun& run : suite.runs) {
+      EXPECT_EQ(run.options.train.steps, steps);
+      EXPECT_TRUE(IsControl(run.options.agent.algorithm));
+      if (run.options.agent.algorithm != AgentAlgorithm::kTd3) continue;
+      const bool is_single = run.options.agent.mixer == MixerKind::kSingle;
+      of_td3.insert(
+          {run.options.agent.mixer, is_single ? WindowKind::kSpaced : run.options.control.window});
+    }
+    EXPECT_EQ(of_td3, (std::set<Kind>{{MixerKind::kSingle, WindowKind::kSpaced},
+                                      {MixerKind::kRaa, WindowKind::kConsecutive},
+                                      {MixerKind::kStable, WindowKind::kConsecutive},
+                                      {MixerKind::kStable, WindowKind::kSpaced}}));
+  }
+  // Those of Pendulum are tuned for it.
+  const Suite pendulum = ReadSuite(std::string(STABLEAA_CONFIGS_PATH) + "/control/pendulum.toml");
+  for (const SuiteRun& run : pendulum.runs) {
+    EXPECT_EQ(run.options.optimizer.learning_rate.At(0), 1e-3);
+    EXPECT_EQ(run.options.replay.start, 1000);
   }
 }
 

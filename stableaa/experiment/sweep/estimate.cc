@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::int64_t kNever = std::int64_t{1} << 40;
 constexpr std::int64_t kStart = 100;      // steps before learning begins
-constexpr std::int64_t kLogSteps = 50;    // between two rows
+constexpr std::int64_t kLogSteps = 25;    // between two rows
 constexpr std::int64_t kEvalSteps = 300;  // between two evaluations
 constexpr std::int64_t kGames = 2;        // of an evaluation
 constexpr std::int64_t kTargetUpdates = 250;
@@ -109,6 +109,21 @@ double FileBytes(const fs::path& file) {
   return error ? 0 : static_cast<double>(bytes);
 }
 
+struct Learning {
+  double steps = 0, seconds = 0;
+};
+
+// Only the later half of the rows, when the window of target networks is full.
+Learning TimeOfLearning(const std::vector<Row>& rows) {
+  Learning learning;
+  for (std::size_t i = 1 + rows.size() / 2; i < rows.size(); ++i) {
+    if (rows[i].evaluated || rows[i - 1].update <= 0) continue;
+    learning.steps += rows[i].step - rows[i - 1].step;
+    learning.seconds += rows[i].seconds - rows[i - 1].seconds;
+  }
+  return learning;
+}
+
 // ---- Measuring ----
 
 // One process, training in a directory of its own.
@@ -130,8 +145,8 @@ class Measurement {
   bool HasEnded() {
     if (process_->HasEnded()) return true;
     if (!learning_ && HasLearnt()) learning_.emplace();
-    const bool enough =
-        learning_ ? learning_->Seconds() > how_.seconds : watch_.Seconds() > how_.patience_seconds;
+    const bool enough = watch_.Seconds() > how_.patience_seconds ||
+                        (learning_ && learning_->Seconds() > how_.seconds && IsMeasurable());
     if (enough && !ending_) {
       ending_.emplace();
       process_->TellToEnd();
@@ -154,6 +169,8 @@ class Measurement {
     const std::vector<Row> rows = ReadRows(run_ / "metrics.csv");
     return !rows.empty() && rows.back().update > 0;
   }
+
+  bool IsMeasurable() const { return TimeOfLearning(ReadRows(run_ / "metrics.csv")).steps > 0; }
 
   const EstimateOptions& how_;
   const fs::path run_;
@@ -268,13 +285,7 @@ RunOptions ScaledDown(const RunOptions& options) {
 
 VariantSpeed SpeedOf(const fs::path& directory) {
   const std::vector<Row> rows = ReadRows(directory / "metrics.csv");
-  double steps = 0, seconds = 0;
-  // Only the later half, when the window of target networks is full.
-  for (std::size_t i = 1 + rows.size() / 2; i < rows.size(); ++i) {
-    if (rows[i].evaluated || rows[i - 1].update <= 0) continue;
-    steps += rows[i].step - rows[i - 1].step;
-    seconds += rows[i].seconds - rows[i - 1].seconds;
-  }
+  const auto [steps, seconds] = TimeOfLearning(rows);
   if (steps <= 0 || seconds <= 0) throw WorkFailed("a run is too short to be measured");
   VariantSpeed speed;
   speed.steps_per_second = steps / seconds;

@@ -31,7 +31,8 @@ struct EstimateOptions {
   TrainingCommand train = {};  // the sweep's
   int jobs = 1;
   double seconds = 2.5;          // of learning, for each variant
-  double patience_seconds = 30;  // for the first update; Python is slow to start
+  // At most, if it takes long until there are enough updates; Python is slow to start.
+  double patience_seconds = 30;
   std::size_t max_variants = 6;
   // Besides the runs' own: those of a search's rungs to come, whoever will make them.
   std::int64_t later_steps = 0;

@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
 #include "stableaa/env/registry.h"
+#include "stableaa/rl/control/control_player.h"
 #include "stableaa/rl/replay/observation_layout.h"
+#include "stableaa/rl/value/actor.h"
 
 namespace stableaa::evaluation_test {
 
@@ -166,6 +170,76 @@ TEST(Evaluate, StepsTellWhatHappened) {
     // At the start of an episode, CartPole's four numbers are within 0.05.
     for (std::size_t k = 0; k < 4; ++k) EXPECT_LE(std::abs(seen[g][k]), .05F);
   }
+}
+
+// ---- Continuous actions ----
+
+// Plays Pendulum by an actor, also of SAC's kind, whose parameters depend on its seed.
+struct PendulumTable {
+  PendulumTable(bool is_gaussian, int num_envs)
+      : environment(MakeEnvironment("classic/pendulum", {.num_envs = num_envs})),
+        plan(std::make_shared<const Plan>(
+            MakePlan(ParseSpec(is_gaussian ? "vector(3) linear(8) relu linear(2)"
+                                           : "vector(3) linear(8) relu linear(1) tanh")))),
+        parameters(plan),
+        player(plan, environment->spec(), num_envs) {
+    RandomStream random(2, "test/network");
+    parameters.Initialise(random);
+  }
+
+  EvaluationResult Run(std::int64_t episodes, double epsilon,
+                       const std::function<void(const EvaluationStep&)>& on_step = {}) {
+    return Evaluate(*environment, player, parameters, episodes, epsilon, 3, on_step);
+  }
+
+  std::unique_ptr<Environment> environment;
+  std::shared_ptr<const Plan> plan;
+  Parameters parameters;
+  ControlPlayer player;
+};
+
+TEST(Evaluate, ContinuousActionsAreTheActorsInTheBoundsOfTheEnvironment) {
+  for (const bool is_gaussian : {false, true}) {
+    PendulumTable table(is_gaussian, 2);
+    auto alone = CompileNetwork(table.plan, {.batch = 1, .training = false});
+    double sum = 0;
+    int steps = 0;
+    const EvaluationResult result = table.Run(3, 0, [&](const EvaluationStep& step) {
+      ASSERT_EQ(step.action_values.size(), 1U);
+      EXPECT_TRUE(step.values.empty());
+      std::vector<float> outputs(static_cast<std::size_t>(table.plan->outputs()));
+      alone->Forward(table.parameters, {.count = 1, .vectors = step.before.floats}, outputs);
+      const double unit = is_gaussian ? std::tanh(static_cast<double>(outputs[0]))
+                                      : static_cast<double>(outputs[0]);
+      EXPECT_NEAR(static_cast<double>(step.action_values[0]), 2 * unit, 1e-5);
+      // Gymnasium's reward: of angle, speed and torque.
+      const double angle = std::atan2(static_cast<double>(step.before.floats[1]),
+                                      static_cast<double>(step.before.floats[0]));
+      const double reward = -(angle * angle + .1 * std::pow(step.before.floats[2], 2) +
+                              .001 * std::pow(step.action_values[0], 2));
+      EXPECT_NEAR(step.reward, reward, 1e-4);
+      sum += step.reward;
+      ++steps;
+    });
+    EXPECT_EQ(steps, 600);
+    EXPECT_NEAR(result.return_mean, sum / 3, 1e-9);
+  }
+}
+
+TEST(Evaluate, RandomContinuousActionsFillTheBox) {
+  PendulumTable table(true, 1);
+  double low = 0, high = 0, sum = 0;
+  table.Run(5, 1, [&](const EvaluationStep& step) {
+    const auto torque = static_cast<double>(step.action_values[0]);
+    low = std::min(low, torque);
+    high = std::max(high, torque);
+    sum += torque / 1000;
+  });
+  EXPECT_GE(low, -2);
+  EXPECT_LE(high, 2);
+  EXPECT_LT(low, -1.95);
+  EXPECT_GT(high, 1.95);
+  EXPECT_NEAR(sum, 0, .15);  // four standard deviations
 }
 
 TEST(Evaluate, BeforeIsTheObservationThatWasActedOn) {

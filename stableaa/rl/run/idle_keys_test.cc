@@ -47,7 +47,8 @@ std::string Why(const std::string& key, const std::string& preset,
 TEST(IdleKeys, AreKeysOfARun) {
   std::set<std::string> known;
   for (const ConfigKey& key : AllKeys({})) known.insert(key.key);
-  for (const char* const env : {"classic/cartpole", "minatar/breakout", "atari/pong"}) {
+  for (const char* const env :
+       {"classic/cartpole", "classic/pendulum", "minatar/breakout", "atari/pong"}) {
     for (const Preset& preset : Presets()) {
       for (const IdleKey& idle : IdleKeys(Options(env, preset.name))) {
         EXPECT_TRUE(known.contains(idle.key)) << idle.key;
@@ -98,6 +99,50 @@ TEST(IdleKeys, AreNamedWithTheReason) {
             "optimizer.kind = \"rmsprop\"");
 }
 
+TEST(IdleKeys, OfContinuousControl) {
+  const auto why = [](const std::string& key, const std::string& preset,
+                      const Assignments& assignments = {}) {
+    const auto reasons = Reasons(Options("classic/pendulum", preset, assignments));
+    const auto found = reasons.find(key);
+    return found == reasons.end() ? "" : found->second;
+  };
+  // What only agents of the DQN family have, and what they have not.
+  for (const char* const key :
+       {"agent.head", "agent.backup", "agent.omega", "agent.restart", "exploration.policy",
+        "exploration.epsilon", "exploration.epsilon_start", "train.lookahead_updates"}) {
+    EXPECT_EQ(why(key, "td3-stable"), "agent.algorithm = \"td3\"") << key;
+    EXPECT_EQ(why(key, "sac"), "agent.algorithm = \"sac\"") << key;
+  }
+  for (const char* const key : {"control.polyak", "control.window", "control.actor_loss",
+                                "control.temperature", "control.target_noise"}) {
+    EXPECT_EQ(Why(key, "dqn"), "agent.algorithm = \"dqn\"") << key;
+  }
+  EXPECT_EQ(why("control.polyak", "td3"), "");
+  EXPECT_EQ(why("control.target_noise", "td3"), "");
+  EXPECT_EQ(why("control.target_noise", "ddpg"), "agent.algorithm = \"ddpg\"");
+  EXPECT_EQ(why("control.target_noise_clip", "sac"), "agent.algorithm = \"sac\"");
+  EXPECT_EQ(why("control.target_noise_clip", "td3", {"control.target_noise=0"}),
+            "control.target_noise = 0.0");
+  EXPECT_EQ(why("control.exploration_noise", "ddpg"), "");
+  EXPECT_EQ(why("control.exploration_noise", "sac"), "agent.algorithm = \"sac\"");
+  EXPECT_EQ(why("control.noise_correlation", "sac"), "");
+  EXPECT_EQ(why("control.first_temperature", "sac"), "");
+  EXPECT_EQ(why("control.temperature", "td3"), "agent.algorithm = \"td3\"");
+  EXPECT_EQ(why("control.target_entropy", "sac", {"control.temperature=0.2"}),
+            "control.temperature = 0.2");
+  EXPECT_EQ(why("control.window", "td3"), "agent.mixer = \"single\"");
+  EXPECT_EQ(why("control.window", "td3-raa"), "");
+  EXPECT_EQ(why("control.actor_loss", "sac"), "agent.mixer = \"single\"");
+  EXPECT_EQ(why("control.actor_loss", "sac-raa"), "");
+  EXPECT_EQ(why("agent.target_interval_updates", "td3"), "agent.mixer = \"single\"");
+  EXPECT_EQ(why("agent.target_interval_updates", "td3-raa"),
+            "control.window = \"consecutive\" and agent.weights.refresh = \"update\"");
+  EXPECT_EQ(why("agent.target_interval_updates", "td3-raa", {"agent.weights.refresh=sync"}), "");
+  EXPECT_EQ(why("agent.target_interval_updates", "td3-stable"), "");
+  EXPECT_EQ(why("agent.eta", "td3-stable"), "");
+  EXPECT_EQ(why("agent.eta", "td3"), "agent.mixer = \"single\"");
+}
+
 TEST(IdleKeys, OfOtherEnvironments) {
   EXPECT_EQ(Why("env.protocol", "dqn"), "classic/cartpole does not use it");
   EXPECT_EQ(Why("env.kwargs", "dqn"), "classic/cartpole does not use it");
@@ -123,7 +168,26 @@ TEST(IdleKeys, OfOtherEnvironments) {
 // Another value for each key that a rule names.
 const std::map<std::string, std::string>& OtherValues() {
   static const std::map<std::string, std::string> kValues = {
+      {"agent.head", "dueling"},
+      {"agent.backup", "mellowmax"},
+      {"agent.target_interval_updates", "7"},
       {"agent.targets", "2"},
+      {"train.lookahead_updates", "3"},
+      {"control.window", "consecutive"},
+      {"control.polyak", "0.1"},
+      {"control.policy_delay", "3"},
+      {"control.target_noise", "0.7"},
+      {"control.target_noise_clip", "0.1"},
+      {"control.exploration_noise", "0.9"},
+      {"control.noise_correlation", "0.7"},
+      {"control.actor_learning_rate", "0.1"},
+      {"control.temperature", "0.7"},
+      {"control.first_temperature", "0.3"},
+      {"control.target_entropy", "0.5"},
+      {"control.temperature_learning_rate", "0.5"},
+      {"control.actor_loss", "mixed"},
+      {"exploration.policy", "softmax"},
+      {"exploration.epsilon", "0.9"},
       {"agent.restart", "interval"},
       {"agent.restart_interval_updates", "1"},
       {"agent.restart_growth", "1.000001"},
@@ -159,8 +223,15 @@ const std::map<std::string, std::string>& OtherValues() {
   return kValues;
 }
 
+// Of presets for continuous actions, on Pendulum; of the others, on CartPole.
 const std::vector<std::pair<std::string, Assignments>>& Agents() {
   static const std::vector<std::pair<std::string, Assignments>> kAgents = {
+      {"ddpg", {}},
+      {"td3", {"control.target_noise=0"}},
+      {"td3-stable", {}},
+      {"td3-raa", {"agent.targets=3"}},
+      {"sac", {}},
+      {"sac-stable", {"control.temperature=0.2", "agent.targets=3"}},
       {"stable-aa", {"agent.restart_interval_updates=30"}},
       {"dqn", {"exploration.epsilon_steps=0", "agent.loss=squared"}},
       {"averaged-dqn", {"optimizer.kind=rmsprop", "exploration.epsilon_start=0.05"}},
@@ -173,6 +244,11 @@ const std::vector<std::pair<std::string, Assignments>>& Agents() {
       {"raa", {"agent.mixer=anderson", "agent.restart=interval"}},
       {"dqn", {"exploration.epsilon=exponential(1, 0.1, 100)"}}};
   return kAgents;
+}
+
+std::string EnvironmentFor(const std::string& preset) {
+  const bool is_control = IsControl(Options("classic/cartpole", preset).agent.algorithm);
+  return is_control ? "classic/pendulum" : "classic/cartpole";
 }
 
 class FullIdleKeys : public ::testing::Test {
@@ -191,7 +267,7 @@ class FullIdleKeys : public ::testing::Test {
     assignments.insert(assignments.begin(), small.begin(), small.end());
     const std::filesystem::path run = folder_ / "run";
     std::filesystem::remove_all(run);
-    EXPECT_TRUE(Trainer::Start(run, Options("classic/cartpole", preset, assignments))->Run());
+    EXPECT_TRUE(Trainer::Start(run, Options(EnvironmentFor(preset), preset, assignments))->Run());
     return FileContent(run / "weights/latest.safetensors") + FileContent(run / "episodes.csv");
   }
 
@@ -203,7 +279,7 @@ TEST_F(FullIdleKeys, ChangeNothingAndTheOthersDo) {
   for (const auto& [preset, assignments] : Agents()) {
     SCOPED_TRACE(preset);
     const std::string result = Result(preset, assignments);
-    const auto reasons = Reasons(Options("classic/cartpole", preset, assignments));
+    const auto reasons = Reasons(Options(EnvironmentFor(preset), preset, assignments));
     for (const auto& [key, value] : OtherValues()) {
       Assignments other = assignments;
       other.push_back(fmt::format("{}={}", key, value));

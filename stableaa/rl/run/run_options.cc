@@ -117,8 +117,7 @@ bool Lists(const std::string& words, const std::string& word) {
 // Each file says in its remarks what it is for.
 void ApplyTuned(Config& config, const std::string& env) {
   const std::vector<ConfigKey> keys = config.Keys();
-  const std::string algorithm =
-      std::ranges::find(keys, "agent.algorithm", &ConfigKey::key)->value;
+  const std::string algorithm = std::ranges::find(keys, "agent.algorithm", &ConfigKey::key)->value;
   for (const BuiltInConfig& built_in : BuiltInConfigs()) {
     if (!built_in.name.starts_with("tuned/")) continue;
     ConfigSource tuned = ConfigSource::FromText(built_in.text, std::string(built_in.name));
@@ -205,6 +204,7 @@ std::vector<Preset> Presets() {
     presets.push_back({std::string(config.name.substr(kFolder.size())),
                        std::string(first_line.substr(first_line.find_first_not_of("# ")))});
   }
+  std::ranges::sort(presets, {}, &Preset::name);
   return presets;
 }
 

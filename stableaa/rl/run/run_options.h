@@ -103,7 +103,7 @@ struct Preset {
   std::string name;
   std::string summary;  // the first line of its file
 };
-std::vector<Preset> Presets();
+std::vector<Preset> Presets();  // by name
 
 // A preset that has been read.
 struct PresetKeys {

@@ -94,20 +94,121 @@ TEST(Presets, AreHeadBackupAndMixerAsPublished) {
   }
 }
 
+// The keys that a preset sets, with those it builds on.
+std::set<std::string> KeysOf(const std::string& preset) {
+  RunOptions options;
+  Config keys;
+  Describe(keys, options);
+  LoadPreset(keys, "", preset);
+  std::set<std::string> set;
+  for (const ConfigKey& key : keys.Keys()) {
+    if (key.origin != "default" && key.key != "train.preset") set.insert(key.key);
+  }
+  return set;
+}
+
 // Agents differ only in what their names say.
 TEST(Presets, TouchNothingButTheAgent) {
-  for (const BuiltInConfig& config : BuiltInConfigs()) {
-    if (!config.name.starts_with("presets/")) continue;
-    RunOptions options;
-    Config keys;
-    Describe(keys, options);
-    keys.LoadText(config.text, "preset");
-    for (const ConfigKey& key : keys.Keys()) {
-      if (key.origin != "default") {
-        EXPECT_TRUE(key.key.starts_with("agent.")) << key.key;
-      }
+  const std::set<std::string> of_td3 = KeysOf("td3");
+  for (const Preset& preset : Presets()) {
+    const bool is_control = IsControl(Loaded("", preset.name).agent.algorithm);
+    for (const std::string& key : KeysOf(preset.name)) {
+      // Those of actor-critics come with the values of their authors, which are all TD3's.
+      EXPECT_TRUE(key.starts_with("agent.") ||
+                  (is_control && (key == "control.window" || of_td3.contains(key))))
+          << preset.name << ' ' << key;
     }
   }
+}
+
+TEST(Presets, ForContinuousControlAreAsPublished) {
+  for (const char* const name :
+       {"ddpg", "td3", "td3-raa", "td3-stable", "sac", "sac-raa", "sac-stable"}) {
+    SCOPED_TRACE(name);
+    const RunOptions options = Loaded("gymnasium/HalfCheetah-v5", name);
+    EXPECT_EQ(options.agent.hidden, (std::vector<double>{256, 256}));
+    EXPECT_EQ(options.train.batch, 256);
+    EXPECT_EQ(options.train.update_interval_steps, 1);
+    EXPECT_EQ(options.optimizer.kind, OptimizerKind::kAdam);
+    EXPECT_EQ(options.optimizer.learning_rate, 3e-4);
+    EXPECT_EQ(options.control.polyak, .005);
+    EXPECT_EQ(options.agent.discount, .99);
+    EXPECT_EQ(options.agent.loss, LossKind::kSquared);
+    EXPECT_EQ(options.replay.size, 1'000'000);
+    EXPECT_EQ(options.eval.epsilon, 0);
+    const bool is_sac = options.agent.algorithm == AgentAlgorithm::kSac;
+    EXPECT_EQ(is_sac, std::string(name).starts_with("sac"));
+    EXPECT_EQ(options.replay.start, is_sac ? 10'000 : 25'000);
+    EXPECT_EQ(options.control.policy_delay,
+              options.agent.algorithm == AgentAlgorithm::kTd3 ? 2 : 1);
+    if (is_sac) {
+      EXPECT_FALSE(options.control.temperature);  // learnt
+    } else {
+      EXPECT_EQ(options.control.exploration_noise, .1);
+    }
+  }
+  const RunOptions td3 = Loaded("", "td3");
+  EXPECT_EQ(td3.control.target_noise, .2);
+  EXPECT_EQ(td3.control.target_noise_clip, .5);
+  EXPECT_EQ(td3.agent.mixer, MixerKind::kSingle);
+  const RunOptions raa = Loaded("", "td3-raa"), stable = Loaded("", "td3-stable");
+  EXPECT_EQ(raa.agent.mixer, MixerKind::kRaa);
+  EXPECT_EQ(raa.agent.targets, 5);
+  EXPECT_EQ(raa.agent.damping, .1);
+  EXPECT_EQ(raa.agent.eta, 1e-3);
+  EXPECT_EQ(raa.agent.weights.refresh, WeightRefresh::kUpdate);
+  EXPECT_EQ(raa.control.window, WindowKind::kConsecutive);
+  EXPECT_EQ(stable.agent.mixer, MixerKind::kStable);
+  EXPECT_EQ(stable.agent.weights.refresh, WeightRefresh::kSync);
+  EXPECT_EQ(stable.control.window, WindowKind::kSpaced);
+}
+
+TEST(Tuned, ValuesAreForOneEnvironmentAndAlgorithm) {
+  for (const char* const env : {"classic/pendulum", "gymnasium/Pendulum-v1", "Classic/Pendulum"}) {
+    for (const char* const preset : {"td3", "ddpg", "td3-raa", "td3-stable"}) {
+      const RunOptions options = Loaded(env, preset);
+      EXPECT_EQ(options.agent.hidden, (std::vector<double>{400, 300})) << preset;
+      EXPECT_EQ(options.agent.discount, .98);
+      EXPECT_EQ(options.optimizer.learning_rate, 1e-3);
+      EXPECT_EQ(options.replay.start, 1000);
+    }
+    for (const char* const preset : {"sac", "sac-raa", "sac-stable"}) {
+      const RunOptions options = Loaded(env, preset);
+      EXPECT_EQ(options.agent.hidden, (std::vector<double>{256, 256})) << preset;
+      EXPECT_EQ(options.agent.discount, .99);
+      EXPECT_EQ(options.optimizer.learning_rate, 1e-3);
+    }
+  }
+  EXPECT_EQ(Loaded("gymnasium/HalfCheetah-v5", "td3").optimizer.learning_rate, 3e-4);
+  EXPECT_EQ(Loaded("", "td3").optimizer.learning_rate, 3e-4);
+  EXPECT_EQ(Loaded("classic/pendulum", "dqn").agent.discount, .99);
+}
+
+TEST(Tuned, ValuesWinOverThePresetAndOverNothingLater) {
+  const auto rate = [](const std::vector<std::string>& steps) {
+    RunOptions options;
+    Config config;
+    Describe(config, options);
+    LoadPreset(config, "classic/pendulum", "td3");
+    for (const std::string& step : steps) {
+      if (step.starts_with("[")) {
+        config.LoadText(step, "my.toml");
+      } else {
+        config.Set(step);
+      }
+    }
+    return options.optimizer.learning_rate.At(0);
+  };
+  const std::string file = "[optimizer]\nlearning_rate = 0.25";
+  EXPECT_EQ(rate({}), 1e-3);
+  EXPECT_EQ(rate({file}), .25);
+  EXPECT_EQ(rate({file, "optimizer.learning_rate=0.5"}), .5);
+}
+
+// An algorithm that is not the preset's comes too late to be tuned.
+TEST(Tuned, ValuesFollowThePresetsAlgorithm) {
+  EXPECT_EQ(Loaded("classic/pendulum", "sac", {"agent.algorithm=td3"}).agent.discount, .99);
+  EXPECT_EQ(Loaded("classic/pendulum", "td3", {"agent.algorithm=sac"}).agent.discount, .98);
 }
 
 TEST(Families, HaveThePublishedValuesOfAtari) {
@@ -164,7 +265,8 @@ TEST(Families, HaveSensibleValuesForClassicControl) {
 }
 
 TEST(Families, AndPresetsAreAllValid) {
-  for (const char* const env : {"atari/pong", "minatar/asterix", "classic/cartpole"}) {
+  for (const char* const env :
+       {"atari/pong", "minatar/asterix", "classic/cartpole", "classic/pendulum"}) {
     for (const Preset& preset : Presets()) EXPECT_NO_THROW(Loaded(env, preset.name).Validate());
   }
   EXPECT_NO_THROW(RunOptions().Validate());
@@ -249,6 +351,15 @@ TEST_F(PresetFile, MayBuildOnAnotherPreset) {
   EXPECT_EQ(options.agent.eta, 2);
   EXPECT_EQ(options.train.preset, "second");
   EXPECT_EQ(ReadPreset("second.toml", folder_.path()).sources.size(), 3U);
+}
+
+TEST_F(PresetFile, WinsOverWhatIsTuned) {
+  const std::string mine =
+      Write("mine.toml", "preset = \"td3\"\n[optimizer]\nlearning_rate = 0.25\n");
+  const RunOptions options = Loaded("classic/pendulum", mine);
+  EXPECT_EQ(options.optimizer.learning_rate, .25);
+  EXPECT_EQ(options.agent.discount, .98);      // tuned
+  EXPECT_EQ(options.control.policy_delay, 2);  // of the preset
 }
 
 // Runs of both would have the same name in config.toml, and reports would mix them.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "stableaa/base/config/config.h"
@@ -26,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Metadata of weights files.
+constexpr const char* kAlgorithmNote = "stableaa.algorithm";  // not of dqn
 constexpr const char* kKwargsNote = "stableaa.env.kwargs";
 constexpr const char* kWrappersNote = "stableaa.env.wrappers";  // one per line
 
@@ -121,6 +123,32 @@ void RequireUsable(const std::string& setting, const SavedAgentSource& source,
   }
 }
 
+bool IsControlName(const std::string& name) {
+  AgentOptions options;
+  Config config;
+  Describe(config, options);
+  try {
+    config.Set("agent.algorithm=" + name);
+  } catch (const Error&) {
+    return false;  // as any text in a file
+  }
+  return IsControl(options.algorithm);
+}
+
+// For a weights file: what it or the settings say of the agent.
+void ApplyAlgorithm(const SavedAgentSource& source, const Safetensors& file, Config& config) {
+  constexpr std::string_view kSetting = "agent.algorithm=";
+  std::string name;
+  const auto noted = file.metadata.find(kAlgorithmNote);
+  if (noted != file.metadata.end()) name = noted->second;
+  for (const std::string& setting : source.settings) {
+    if (setting.starts_with(kSetting)) name = setting.substr(kSetting.size());
+  }
+  if (!IsControlName(name)) return;
+  config.Set(std::string(kSetting) + name, "weights file");
+  config.Set("eval.epsilon=0", "weights file");  // as their presets say
+}
+
 RunOptions FindOptions(const SavedAgentSource& source, const Safetensors& file) {
   const bool is_run = IsDirectory(source.path);
   RunOptions options;
@@ -132,7 +160,10 @@ RunOptions FindOptions(const SavedAgentSource& source, const Safetensors& file) 
   }
   Config config;
   Describe(config, options);
-  if (!is_run) LoadPreset(config, EnvironmentOfFile(source, file.metadata), "");
+  if (!is_run) {
+    LoadPreset(config, EnvironmentOfFile(source, file.metadata), "");
+    ApplyAlgorithm(source, file, config);
+  }
   for (const std::string& setting : source.settings) {
     RequireUsable(setting, source, file);
     config.Set(setting);
@@ -250,6 +281,14 @@ WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step) {
                               {"stableaa.preset", options.train.preset},
                               {"stableaa.seed", std::to_string(options.train.seed)},
                               {"stableaa.step", std::to_string(step)}};
+  if (IsControl(options.agent.algorithm)) {
+    for (const ConfigKey& key : AllKeys(options)) {
+      // Without its quotes.
+      if (key.key == "agent.algorithm") {
+        metadata[kAlgorithmNote] = key.value.substr(1, key.value.size() - 2);
+      }
+    }
+  }
   const EnvironmentOptions& env = options.env;
   const std::vector<std::string> used = EnvironmentKeys(options.train.env);
   if (env.kwargs != EnvironmentOptions().kwargs &&

@@ -35,7 +35,8 @@ namespace stableaa {
 // and with them the network's outputs, stay the same.
 EnvironmentOptions EvaluationEnvironment(const RunOptions& options);
 
-// The metadata in a run's weights files: env, preset and seed of the run, and `step`.
+// The metadata in a run's weights files: env, preset and seed of the run, `step` and, if actions are
+// continuous, agent.algorithm.
 WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step);
 
 // The step in such metadata, if they have one.

@@ -10,7 +10,8 @@
 namespace stableaa {
 
 // Writes the agent's network as an ONNX model (nn/onnx_export.h) from the environment's own
-// observations to the values of its actions. Properties: stableaa.version, stableaa.spec,
+// observations to the values of its actions or, where these are continuous, to its actions, as
+// evaluations play them. Properties: stableaa.version, stableaa.spec,
 // stableaa.env and, where the weights record them, stableaa.preset, stableaa.seed and
 // stableaa.step. Asks the environment for its observations, so it must be installed. Returns its
 // description.

@@ -10,6 +10,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "stableaa/core/error.h"
 #include "stableaa/testing/message.h"
@@ -233,12 +234,60 @@ TEST_F(TraceTest, AFullDiskIsToldWithThePath) {
   EXPECT_EQ(Files(), 0U);
 }
 
+TEST_F(TraceTest, ContinuousActionsTakeThePlaceOfNumbersAndValues) {
+  for (const std::vector<int>& shape : {std::vector{2}, std::vector{2, 1}, std::vector{1, 2}}) {
+    const fs::path path = folder_ / "t.npz";
+    {
+      EvaluationTrace trace(path,
+                            {.id = "test/trace",
+                             .observation = Space::Floats({1}, {0}, {1}),
+                             .action = Space::Floats(shape, {-2}, {2})},
+                            2);
+      // Two games side by side.
+      for (int step = 0; step < 3; ++step) {
+        for (std::size_t game = 0; game < 2; ++game) {
+          const std::vector<float> seen = {static_cast<float>(step)};
+          const std::vector<float> action = {static_cast<float>(game) - .25F,
+                                             static_cast<float>(step) / 2};
+          trace.Add({.game = static_cast<std::int64_t>(game),
+                     .step = step,
+                     .environment = game,
+                     .before = {.floats = seen},
+                     .action_values = action,
+                     .reward = -1,
+                     .truncated = step == 2});
+        }
+      }
+      trace.Finish();
+    }
+    const auto arrays = ReadArchive(path);
+    EXPECT_FALSE(arrays.contains("q_values"));
+    const Array& actions = arrays.at("actions");
+    EXPECT_NE(actions.header.find("'<f4'"), std::string::npos) << actions.header;
+    std::string sides = "(6,";
+    for (const int side : shape) sides += " " + std::to_string(side) + ",";
+    sides.back() = ')';
+    EXPECT_NE(actions.header.find(sides), std::string::npos) << actions.header;
+    EXPECT_EQ(actions.As<float>(), (std::vector<float>{-.25F, 0, -.25F, .5F, -.25F, 1,  //
+                                                       .75F, 0, .75F, .5F, .75F, 1}));
+    EXPECT_EQ(arrays.at("game").As<std::int64_t>(), (std::vector<std::int64_t>{0, 0, 0, 1, 1, 1}));
+  }
+}
+
 TEST_F(TraceTest, RowsOfAnotherSizeAreAMistake) {
   EvaluationTrace trace(folder_ / "t.npz", Spec(Space::Floats({4}, {0}, {1})), 1);
   const std::vector<float> three(3), four(4);
   EXPECT_THROW(trace.Add({.before = {.floats = three}, .values = three}), std::logic_error);
   EXPECT_THROW(trace.Add({.before = {.floats = four}, .values = four}), std::logic_error);
   trace.Add({.before = {.floats = four}, .values = three});
+  EvaluationTrace continuous(folder_ / "c.npz",
+                             {.id = "test/trace",
+                              .observation = Space::Floats({4}, {0}, {1}),
+                              .action = Space::Floats({4}, {0}, {1})},
+                             1);
+  EXPECT_THROW(continuous.Add({.before = {.floats = four}, .action_values = three}),
+               std::logic_error);
+  continuous.Add({.before = {.floats = four}, .action_values = four});
 }
 
 }  // namespace stableaa::trace_test

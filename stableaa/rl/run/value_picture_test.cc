@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace stableaa::value_picture_test {
 
@@ -152,6 +155,85 @@ TEST(ValuePicture, ValuesThatAreNotFiniteHaveNoBar) {
   const std::vector<float> values = {NAN, 1, INFINITY}, none = {NAN, NAN, NAN};
   EXPECT_EQ(BarsOf(drawing.Draw({.values = values, .frame = &frame}), 320).size(), 1U);
   EXPECT_EQ(BarsOf(drawing.Draw({.values = none, .frame = &frame}), 320).size(), 0U);
+}
+
+// ---- Continuous actions ----
+
+EnvironmentSpec BoxSpec(const std::vector<float>& low, const std::vector<float>& high) {
+  const auto size = static_cast<int>(std::max(low.size(), high.size()));
+  return {.id = "test/elements",
+          .observation = Space::Floats({4}, {0}, {1}),
+          .action = Space::Floats({size}, low, high)};
+}
+
+std::vector<Bar> BarsOfElements(const EnvironmentSpec& spec, const std::vector<float>& elements) {
+  ValuePicture drawing(spec);
+  const Picture frame = Frame(10, 10);
+  return BarsOf(drawing.Draw({.action_values = elements, .frame = &frame}), 320);
+}
+
+TEST(ValuePicture, ElementsOfAnActionAreBarsBetweenTheirBounds) {
+  const std::vector<Bar> bars =
+      BarsOfElements(BoxSpec({-2, -1, 0, 10}, {2, 3, 1, 30}), {0, 0, .75F, 30});
+  ASSERT_EQ(bars.size(), 4U);
+  const int full = bars[3].length;
+  EXPECT_NEAR(bars[0].length, full * .5, 1);
+  EXPECT_NEAR(bars[1].length, full * .25, 1);
+  EXPECT_NEAR(bars[2].length, full * .75, 1);
+  for (const Bar& bar : bars) EXPECT_FALSE(bar.chosen);
+  EXPECT_LT(BarsOfElements(BoxSpec({-2}, {2}), {-2})[0].length, 5);
+}
+
+TEST(ValuePicture, TheBarsOfElementsDoNotDependOnFormerOnes) {
+  const EnvironmentSpec spec = BoxSpec({-2}, {2});
+  ValuePicture drawing(spec);
+  const Picture frame = Frame(10, 10);
+  const auto length = [&](float element) {
+    const std::vector<float> elements = {element};
+    return BarsOf(drawing.Draw({.action_values = elements, .frame = &frame}), 320)[0].length;
+  };
+  const int first = length(.5F);
+  EXPECT_GT(length(2), first);
+  EXPECT_LT(length(-2), first);
+  EXPECT_EQ(length(.5F), first);
+}
+
+TEST(ValuePicture, AnElementWithEqualBoundsIsInTheMiddle) {
+  const std::vector<Bar> bars = BarsOfElements(BoxSpec({3, 0}, {3, 1}), {3, 1});
+  ASSERT_EQ(bars.size(), 2U);
+  EXPECT_NEAR(bars[0].length, bars[1].length * .5, 1);
+}
+
+TEST(ValuePicture, OfManyElementsTheFirstOnesAreShown) {
+  std::vector<float> elements(40, 1);
+  elements[0] = -1;
+  const std::vector<Bar> bars =
+      BarsOfElements(BoxSpec(std::vector<float>(40, -1), std::vector<float>(40, 1)), elements);
+  ASSERT_EQ(bars.size(), ValuePicture::kMaxBars);
+  EXPECT_LT(bars[0].length, 5);
+  for (std::size_t k = 1; k < bars.size(); ++k) EXPECT_GT(bars[k].length, 100);
+  // Those beyond leave the picture as it is.
+  ValuePicture drawing(BoxSpec(std::vector<float>(40, -1), std::vector<float>(40, 1)));
+  const Picture frame = Frame(10, 10);
+  const Picture before = drawing.Draw({.action_values = elements, .frame = &frame});
+  elements.back() = -1;
+  EXPECT_TRUE(before == drawing.Draw({.action_values = elements, .frame = &frame}));
+}
+
+TEST(ValueLines, TellTheElementsOfAnAction) {
+  const std::vector<float> elements = {.5F, -12.25F};
+  EXPECT_EQ(ValueLines(BoxSpec({-1, -20}, {1, 20}), {.game = 2,
+                                                     .step = 119,
+                                                     .action_values = elements,
+                                                     .reward = -1,
+                                                     .return_so_far = -12.5}),
+            (std::vector<std::string>{"game 3  step 120  reward -1  return -12.5",
+                                      " a0  0.500  a1 -12.25 "}));
+  const std::vector<float> many(40, -1);
+  for (const std::string& line :
+       ValueLines(BoxSpec(many, std::vector<float>(40, 1)), {.action_values = many})) {
+    EXPECT_LE(line.size(), 78U);
+  }
 }
 
 TEST(ValuePicture, AllPicturesHaveOneSize) {
