@@ -160,7 +160,8 @@ class Sb3Loop:
     def __init__(self, algorithm):
         import gymnasium
 
-        self.model = make_model(algorithm, gymnasium.make("Pendulum-v1"), 1, ZOO_PENDULUM[algorithm])
+        self.model = make_model(algorithm, gymnasium.make("Pendulum-v1"), 1,
+                                ZOO_PENDULUM[algorithm])
         self.advance(self.model.learning_starts + WARM_UP)
 
     def advance(self, steps):
@@ -210,7 +211,7 @@ class RltoolsUpdate:
             raise
 
     def answer(self, word, seconds):
-        """What stands after the word at the beginning of a line; RLtools prints lines of its own."""
+        """The rest of the line that begins with the word; RLtools prints lines of its own."""
         timer = threading.Timer(seconds, self.process.kill)
         timer.start()
         try:
@@ -221,8 +222,9 @@ class RltoolsUpdate:
             timer.cancel()
         self.process.wait()
         self.complaint.seek(0)
-        last = self.complaint.read().strip().splitlines()[-1:] or [f"code {self.process.returncode}"]
-        raise RuntimeError(f"RLtools ended: {last[0][:200]}")
+        last = self.complaint.read().strip().splitlines()[-1:]
+        why = last[0][:200] if last else f"code {self.process.returncode}"
+        raise RuntimeError(f"RLtools ended: {why}")
 
     def turn(self):
         self.process.stdin.write("turn\n")
@@ -246,10 +248,10 @@ def run_program(command, limit=TURN_SECONDS):
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RuntimeError(f"{command[0]}: {error}") from error
     wall, after = time.perf_counter() - wall, os.times()
+    cpu = sum(after[2:4]) - sum(before[2:4])  # of children
     if run.returncode:
         last = run.stderr.strip().splitlines()[-1:] or [f"exit code {run.returncode}"]
         raise RuntimeError(f"{' '.join(command)}: {last[0]}")
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return run.stdout, cpu / wall
 
 
@@ -373,8 +375,8 @@ def number(value, digits=2):
 
 
 def print_tables(rows):
-    print("\n| update | program | wall ms | CPU ms | core | of sgemm | ours is × as fast | by wall "
-          "| × plain |")
+    print("\n| update | program | wall ms | CPU ms | core | of sgemm | ours is × as fast "
+          "| by wall | × plain |")
     print("|---|---|---|---|---|---|---|---|---|")
     for row in sorted(rows, key=lambda row: (OWN_PRESETS.index(row["name"]), row["program"])):
         if row["what"] == "update":
@@ -455,7 +457,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stableaa", metavar="PROGRAM", default=str(TREE / "build/stableaa"))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=200, help="roughly the most that the rounds take")
+    parser.add_argument("--seconds", type=float, default=200,
+                        help="roughly the most that the rounds take")
     parser.add_argument("--without", nargs="+", choices=["sb3", "rltools", "loop"], default=[])
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--learn", action="store_true")

@@ -222,7 +222,8 @@ class Reference:
         log_deviation = np.clip(raw, -20, 2)
         u = mean + np.exp(log_deviation) * noise
         return SimpleNamespace(actions=np.tanh(u), log_density=log_density(u, noise, log_deviation),
-                               noise=noise, deviation=np.exp(log_deviation), free=raw == log_deviation)
+                               noise=noise, deviation=np.exp(log_deviation),
+                               free=raw == log_deviation)
 
     def columns(self, ids):
         """q_i(s, a) and R + g v_i, a column per member."""
