@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 using naive_replay_test::Bytes;
 using naive_replay_test::Case;
 using naive_replay_test::ExpectAsNaive;
-using naive_replay_test::kActions;
 using naive_replay_test::kDiscount;
 using naive_replay_test::Player;
 using naive_replay_test::Saved;
@@ -43,7 +42,7 @@ std::set<std::string> Files(const fs::path& directory) {
 
 void Load(Replay& replay, std::span<const std::byte> bytes, const fs::path& directory) {
   ByteReader in(bytes, "state");
-  replay.Load(in, directory, kActions);
+  replay.Load(in, directory);
   in.ExpectEnd();
 }
 
@@ -150,7 +149,7 @@ TEST_P(ReplayCheckpoints, SegmentFilesOfAnAbandonedFutureAreReplaced) {
   Load(loaded, state, directory.path());
   const Bytes observation(setup.shape.frames.observation_bytes(), 200);
   if (!player.in_episode()) loaded.Begin(observation);
-  for (int i = 0; i < 20; ++i) loaded.Add(5, 100, false, false, observation);
+  for (int i = 0; i < 20; ++i) loaded.Add({5}, 100, false, false, observation);
   const std::vector<std::byte> later = Saved(loaded, directory.path());
   Load(fresh, later, directory.path());
   EXPECT_EQ(Saved(fresh, directory.path()), later);
@@ -322,7 +321,7 @@ TEST(ReplayCheckpoint, OtherOptionsAreRefused) {
     ReturnOptions returns = {.n_step = setup.n_step, .discount = kDiscount};
     FrameShape shape = setup.shape.frames;
     change(options, returns, shape);
-    Replay loaded(options, returns, shape, 0);
+    Replay loaded(options, returns, shape, setup.shape.actions(), 0);
     return MessageOf([&] { Load(loaded, state, directory.path()); });
   };
   EXPECT_EQ(complaint_with([](auto&, auto&, auto&) {}), "no error");
@@ -344,10 +343,10 @@ TEST(ReplayCheckpoint, OtherOptionsAreRefused) {
 
 TEST(ReplayCheckpoint, TheLayoutOnDiskDoesNotChange) {
   const FrameShape shape = {.stack = 2, .frame_bytes = 3};
-  Replay replay({.size = 16}, {.n_step = 1, .discount = .5}, shape, 0);
+  Replay replay({.size = 16}, {.n_step = 1, .discount = .5}, shape, {.count = 3}, 0);
   replay.Begin(Bytes{1, 2, 3, 4, 5, 6});
-  replay.Add(2, 1.5F, false, false, Bytes{4, 5, 6, 7, 8, 9});
-  replay.Add(0, -1, false, true, Bytes{4, 5, 6, 7, 8, 9});
+  replay.Add({2}, 1.5F, false, false, Bytes{4, 5, 6, 7, 8, 9});
+  replay.Add({0}, -1, false, true, Bytes{4, 5, 6, 7, 8, 9});
   const TemporaryFolder directory(TemporaryFolder::InMemory());
   const std::vector<std::byte> state = Saved(replay, directory.path());
 
@@ -368,7 +367,8 @@ TEST(ReplayCheckpoint, TheLayoutOnDiskDoesNotChange) {
   EXPECT_TRUE(std::ranges::equal(file.payload, segment.bytes()));
 
   ByteReader in(state, "state");
-  EXPECT_EQ(in.U64(), 2);
+  EXPECT_EQ(in.U32(), 2);
+  EXPECT_EQ(in.U32(), 0);
   EXPECT_EQ(in.U64(), 3);
   EXPECT_EQ(in.I64(), 16);
   EXPECT_EQ(in.U64(), 0);
@@ -397,10 +397,10 @@ TEST(ReplayCheckpoint, EpisodesThatDoNotFitTogetherAreRefused) {
   Replay replay = setup.Make();
   const Bytes observation = {0};
   replay.Begin(observation);
-  replay.Add(0, 0, false, false, observation);
-  replay.Add(0, 0, true, false, observation);  // states 0 and 1; 2 is the last
+  replay.Add({0}, 0, false, false, observation);
+  replay.Add({0}, 0, true, false, observation);  // states 0 and 1; 2 is the last
   replay.Begin(observation);
-  replay.Add(0, 0, false, false, observation);  // 4 is the newest
+  replay.Add({0}, 0, false, false, observation);  // 4 is the newest
   ByteWriter out;
   replay.Save(out);
   constexpr std::size_t kRecords = 65 + 8 + 8 + 16;

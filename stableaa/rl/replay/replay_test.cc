@@ -27,6 +27,8 @@ using naive_replay_test::ExpectAsNaive;
 using naive_replay_test::Player;
 using naive_replay_test::Saved;
 
+constexpr ActionShape kActions = {.count = 3};
+
 using DefinitionParam = std::tuple<Compression, int, int, int>;  // n, stack, size
 class ReplayTransitions : public testing::TestWithParam<DefinitionParam> {};
 INSTANTIATE_TEST_SUITE_P(All, ReplayTransitions,
@@ -119,7 +121,7 @@ TEST(Replay, FramesThatStatesShareAreReadOnce) {
   std::iota(observation.begin(), observation.end(), std::uint8_t{0});
   replay.Begin(observation);
   std::rotate(observation.begin(), observation.begin() + 30, observation.end());
-  replay.Add(0, 0, false, false, observation);
+  replay.Add({0}, 0, false, false, observation);
   ReplayBatch batch;
   replay.Read(std::vector<std::int64_t>{0}, batch);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(batch.Next(0, 4)[i], batch.State(0, 4)[i + 1]);
@@ -129,7 +131,7 @@ TEST(Replay, FramesThatStatesShareAreReadOnce) {
 TEST(Replay, FramesThatObservationsShareAreStoredOnce) {
   const FrameShape shape = {.stack = 4, .frame_bytes = 1000};
   const auto bytes_after = [&](int new_frames) {
-    Replay replay({.size = 80'000}, {}, shape, 0);
+    Replay replay({.size = 80'000}, {}, shape, kActions, 0);
     RandomStream random(1, "frames");
     Bytes observation(shape.observation_bytes());
     replay.Begin(observation);
@@ -141,7 +143,7 @@ TEST(Replay, FramesThatObservationsShareAreStoredOnce) {
         }
       }
       const bool ends = i % 10 == 9;  // frames are shared across these ends too
-      replay.Add(0, 0, ends, false, observation);
+      replay.Add({0}, 0, ends, false, observation);
       if (ends) replay.Begin(observation);
     }
     EXPECT_EQ(replay.bytes_per_frame(), 1000);
@@ -188,9 +190,9 @@ TEST(Replay, OnlyTransitionsCanBeRead) {
   const auto read = [&](std::int64_t id) { replay.Read(std::vector{id}, batch); };
   EXPECT_THROW(read(0), std::logic_error);
   replay.Begin(observation);
-  replay.Add(0, 0, false, false, observation);
+  replay.Add({0}, 0, false, false, observation);
   EXPECT_THROW(read(0), std::logic_error);  // its next state is missing
-  replay.Add(0, 0, true, false, observation);
+  replay.Add({0}, 0, true, false, observation);
   EXPECT_NO_THROW(read(0));
   EXPECT_NO_THROW(read(1));
   EXPECT_THROW(read(2), std::logic_error);  // an episode's last state
@@ -198,7 +200,7 @@ TEST(Replay, OnlyTransitionsCanBeRead) {
   EXPECT_THROW(read(-1), std::logic_error);
   for (int i = 0; i < 40; ++i) {
     replay.Begin(observation);
-    replay.Add(0, 0, true, false, observation);
+    replay.Add({0}, 0, true, false, observation);
   }
   EXPECT_THROW(read(0), std::logic_error);  // gone
 }
@@ -210,22 +212,22 @@ TEST(Replay, EpisodesBeginEndAndAreWellFormed) {
   RandomStream random(1, "sample");
   std::vector<std::int64_t> ids;
   EXPECT_THROW(replay.SampleUniform(1, random, ids), std::logic_error);
-  EXPECT_THROW(replay.Add(0, 0, false, false, observation), std::logic_error);
+  EXPECT_THROW(replay.Add({0}, 0, false, false, observation), std::logic_error);
   EXPECT_THROW(replay.Begin(std::span(observation).first(7)), std::logic_error);
   replay.Begin(observation);
   EXPECT_THROW(replay.Begin(observation), std::logic_error);
-  EXPECT_THROW(replay.Add(-1, 0, false, false, observation), std::logic_error);
-  replay.Add(0, 0, true, false, observation);
-  EXPECT_THROW(replay.Add(0, 0, false, false, observation), std::logic_error);
+  EXPECT_THROW(replay.Add({-1}, 0, false, false, observation), std::logic_error);
+  replay.Add({0}, 0, true, false, observation);
+  EXPECT_THROW(replay.Add({0}, 0, false, false, observation), std::logic_error);
 }
 
 TEST(Replay, ReturnsAreSummedInDoublePrecision) {
   const FrameShape shape = {.stack = 1, .frame_bytes = 1};
-  Replay replay({.size = 100}, {.n_step = 3, .discount = .9}, shape, 0);
+  Replay replay({.size = 100}, {.n_step = 3, .discount = .9}, shape, kActions, 0);
   const Bytes observation = {0};
   replay.Begin(observation);
   const std::vector<float> rewards = {1e8F, 3.F, -1e8F / .81F};
-  for (const float reward : rewards) replay.Add(0, reward, false, false, observation);
+  for (const float reward : rewards) replay.Add({0}, reward, false, false, observation);
   ReplayBatch batch;
   replay.Read(std::vector<std::int64_t>{0}, batch);
   EXPECT_EQ(batch.rewards[0], static_cast<float>(1e8 + .9 * 3 + .9 * .9 * double{rewards[2]}));
@@ -254,7 +256,7 @@ TEST(ReplayOptions, HaveRanges) {
 TEST(ReplayOptions, AReplayHoldsMoreStatesThanAReturnHasSteps) {
   const FrameShape shape = {.stack = 1, .frame_bytes = 1};
   const auto complaint = [&](std::int64_t size, int n_step) {
-    return MessageOf([&] { Replay({.size = size}, {.n_step = n_step}, shape, 0); });
+    return MessageOf([&] { Replay({.size = size}, {.n_step = n_step}, shape, kActions, 0); });
   };
   EXPECT_NE(complaint(3, 3).find("replay.size"), std::string::npos);
   EXPECT_EQ(complaint(4, 3), "no error");
@@ -264,7 +266,7 @@ TEST(ReplayOptions, AReplayHoldsMoreStatesThanAReturnHasSteps) {
 TEST(ReplayOptions, ObservationsThatAreNoneOrTooLargeAreRefused) {
   for (const FrameShape shape : {FrameShape{1, 0}, FrameShape{0, 1}, FrameShape{4, 1U << 31},
                                  FrameShape{1 << 30, std::size_t{1} << 60}}) {
-    EXPECT_NE(MessageOf([&] { Replay({}, {}, shape, 0); }), "no error");
+    EXPECT_NE(MessageOf([&] { Replay({}, {}, shape, kActions, 0); }), "no error");
   }
 }
 
@@ -272,7 +274,7 @@ TEST(ReplayMemory, IsWhatWasEstimated) {
   for (const bool prioritized : {false, true}) {
     const ReplayOptions options = {.size = 20'000, .prioritized = prioritized};
     const FrameShape shape = {.stack = 4, .frame_bytes = 100};
-    Replay replay(options, {}, shape, 32);
+    Replay replay(options, {}, shape, kActions, 32);
     RandomStream random(1, "frames");
     Bytes observation(shape.observation_bytes());
     replay.Begin(observation);
@@ -280,9 +282,9 @@ TEST(ReplayMemory, IsWhatWasEstimated) {
       std::rotate(observation.begin(), observation.begin() + 100, observation.end());
       observation.back() = static_cast<std::uint8_t>(random());
       observation[300] = static_cast<std::uint8_t>(random());
-      replay.Add(0, 0, false, false, observation);
+      replay.Add({0}, 0, false, false, observation);
     }
-    const auto estimated = static_cast<double>(Replay::EstimateBytes(options, shape, 32));
+    const auto estimated = static_cast<double>(Replay::EstimateBytes(options, shape, kActions, 32));
     EXPECT_NEAR(static_cast<double>(replay.bytes()) / estimated, 1, .1);
     EXPECT_EQ(replay.bytes_per_frame(), 100);
   }
@@ -290,10 +292,10 @@ TEST(ReplayMemory, IsWhatWasEstimated) {
 
 TEST(ReplayMemory, EstimatesDoNotOverflow) {
   const ReplayOptions huge = {.size = std::int64_t{1} << 40, .prioritized = true};
-  EXPECT_GT(Replay::EstimateBytes(huge, {.stack = 1, .frame_bytes = 1U << 28}, 0),
+  EXPECT_GT(Replay::EstimateBytes(huge, {.stack = 1, .frame_bytes = 1U << 28}, kActions, 0),
             std::numeric_limits<std::uint64_t>::max() / 2);
   const ReplayOptions atari = {.size = 1'000'000, .compression = Compression::kLz4};
-  const auto bytes = Replay::EstimateBytes(atari, {.stack = 4, .frame_bytes = 7056}, 0);
+  const auto bytes = Replay::EstimateBytes(atari, {.stack = 4, .frame_bytes = 7056}, kActions, 0);
   EXPECT_GT(bytes, 1'000'000'000);
   EXPECT_LT(bytes, 1'060'000'000);
 }
