@@ -23,7 +23,7 @@ long CountUpdates(const ControlLearnerOptions& options, int updates) {
   ControlRun run(options);
   // The replay lays out what it reads according to what was drawn, so that its buffers grow for a
   // while.
-  for (int k = 0; k < 300; ++k) run.Update();
+  for (int k = 0; k < 100; ++k) run.Update();
   const long before = allocations;
   for (int k = 0; k < updates; ++k) run.learner.Update(run.step);
   return allocations - before;
