@@ -40,11 +40,13 @@ TEST(ControlBenchmark, ConsecutiveAveragesHaveNothingToHit) {
 TEST(ControlBenchmark, ReachesTheHitRateOfARealRun) {
   ControlLearnerOptions options = Options(WindowKind::kSpaced);
   options.agent.target_interval_updates = 60;
+  options.agent.weights.batch = 1;  // of which the real run caches values too
   options.replay.size = 400;
   const double pretended = MeasureControlUpdate(options, 20).hit_rate;
 
+  options.replay.size = 514;  // as many transitions: episodes of the real run end every 3.5 steps
   ControlRun run(options);
-  for (int k = 0; k < 400; ++k) run.Step();
+  for (int k = 0; k < 500; ++k) run.Step();
   for (int k = 0; k < 6 * 60 + 30; ++k) run.learner.Update(run.step);
   const CriticHistory::Counts before = run.learner.cache_counts();
   for (int k = 0; k < 20; ++k) run.learner.Update(run.step);

@@ -80,19 +80,21 @@ void ExpectSameFuture(Replay& one, Replay& other, Player player, int steps) {
   ASSERT_EQ(Files(a.path()), Files(b.path()));
 }
 
-class ReplayCheckpoints : public testing::TestWithParam<std::tuple<Compression, bool>> {
+// Compression, priorities, and numbers per continuous action or 0.
+class ReplayCheckpoints : public testing::TestWithParam<std::tuple<Compression, bool, int>> {
  protected:
   Case MakeCase() const {
-    const auto [compression, prioritized] = GetParam();
+    const auto [compression, prioritized, floats] = GetParam();
     return {.options = {.size = 60, .compression = compression, .prioritized = prioritized},
             .n_step = 3,
+            .shape = {.floats = floats},
             .reserve = 5};
   }
 };
 INSTANTIATE_TEST_SUITE_P(All, ReplayCheckpoints,
                          testing::Combine(testing::Values(Compression::kNone, Compression::kLz4,
                                                           Compression::kZstd),
-                                          testing::Bool()));
+                                          testing::Bool(), testing::Values(0, 2)));
 
 TEST_P(ReplayCheckpoints, GoOnIdenticallyFromAnyStep) {
   const Case setup = MakeCase();
@@ -149,7 +151,8 @@ TEST_P(ReplayCheckpoints, SegmentFilesOfAnAbandonedFutureAreReplaced) {
   Load(loaded, state, directory.path());
   const Bytes observation(setup.shape.frames.observation_bytes(), 200);
   if (!player.in_episode()) loaded.Begin(observation);
-  for (int i = 0; i < 20; ++i) loaded.Add({5}, 100, false, false, observation);
+  const std::vector<float> numbers(setup.shape.actions().values(), 0.25F);
+  for (int i = 0; i < 20; ++i) loaded.Add({0, numbers}, 100, false, false, observation);
   const std::vector<std::byte> later = Saved(loaded, directory.path());
   Load(fresh, later, directory.path());
   EXPECT_EQ(Saved(fresh, directory.path()), later);
@@ -339,6 +342,24 @@ TEST(ReplayCheckpoint, OtherOptionsAreRefused) {
   EXPECT_NE(complaint_with([](auto&, auto& returns, auto&) { returns.discount = .6; }), "no error");
   EXPECT_NE(complaint_with([](auto&, auto&, auto& shape) { shape = {2, 60}; }), "no error");
   EXPECT_NE(complaint_with([](auto&, auto&, auto& shape) { shape.frame_bytes = 31; }), "no error");
+}
+
+TEST(ReplayCheckpoint, OtherActionsAreRefused) {
+  const auto complaint_of = [](int floats, int others) {
+    const Case setup = {.options = {.size = 60}, .shape = {.floats = floats}};
+    const Case other = {.options = {.size = 60}, .shape = {.floats = others}};
+    const TemporaryFolder directory(TemporaryFolder::InMemory());
+    Replay replay = setup.Make(), loaded = other.Make();
+    setup.MakePlayer(replay).Play(40);
+    const std::vector<std::byte> state = Saved(replay, directory.path());
+    return MessageOf([&] { Load(loaded, state, directory.path()); });
+  };
+  EXPECT_EQ(complaint_of(2, 2), "no error");
+  EXPECT_NE(complaint_of(2, 3).find("expected a replay with actions of 3 numbers, found one with "
+                                    "actions of 2 numbers"),
+            std::string::npos);
+  EXPECT_NE(complaint_of(0, 2).find("found one with discrete actions"), std::string::npos);
+  EXPECT_NE(complaint_of(2, 0).find("expected a replay with discrete actions"), std::string::npos);
 }
 
 TEST(ReplayCheckpoint, TheLayoutOnDiskDoesNotChange) {

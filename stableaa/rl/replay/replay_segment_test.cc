@@ -188,6 +188,39 @@ TEST(ReplaySegment, ActionsRewardsAndFlagsAreChecked) {
   EXPECT_NE(complaint_of(-1, 0, 1).find("without an action"), std::string::npos);
 }
 
+TEST(ReplaySegment, NumbersOfContinuousActionsAreSavedAndChecked) {
+  constexpr ActionShape kNumbers = {.count = 1, .floats = 2};
+  constexpr FrameShape kShape = {.stack = 1, .frame_bytes = 1};
+  FrameCodec codec(Compression::kNone, 1);
+  ReplaySegment segment(0, kShape, kNumbers, codec);
+  for (const std::vector<float>& values : {std::vector<float>{1, -2}, {0.5F, 3}}) {
+    segment.Add(Bytes{7}, 1);
+    segment.SetOutcome({.action = 0}, values);
+  }
+  segment.Add(Bytes{8}, 1);  // no action yet
+  ByteWriter out;
+  segment.Save(out);
+  const auto load = [&](std::span<const std::byte> bytes) {
+    ByteReader in(bytes, "segment");
+    ReplaySegment loaded(in, 0, 3, kShape, kNumbers, codec);
+    in.ExpectEnd();
+    return loaded;
+  };
+  const ReplaySegment loaded = load(out.bytes());
+  EXPECT_EQ(std::vector(loaded.action_values(0).begin(), loaded.action_values(0).end()),
+            (std::vector<float>{1, -2}));
+  EXPECT_EQ(loaded.action_values(1)[1], 3);
+  EXPECT_EQ(loaded.action_values(2)[0], 0);
+
+  constexpr std::size_t kValues = 16 + 3 * 13;
+  std::vector<std::byte> damaged(out.bytes().begin(), out.bytes().end());
+  for (std::size_t i = 0; i < 4; ++i) damaged[kValues + 4 + i] = std::byte{0xff};  // NaN
+  ExpectBadInput([&] { load(damaged); }, "expected finite numbers of an action");
+  damaged.assign(out.bytes().begin(), out.bytes().end());
+  damaged[kValues + 16] = std::byte{1};  // a number without an action
+  ExpectBadInput([&] { load(damaged); }, "found action -1 of state 2");
+}
+
 TEST(ReplaySegment, SimilarFramesTakeLittle) {
   for (const Compression compression : {Compression::kLz4, Compression::kZstd}) {
     FrameCodec codec(compression, 7056);

@@ -67,6 +67,46 @@ TEST_P(ReplayTransitions, AreThoseOfTheDefinitionAfterEveryStep) {
   }
 }
 
+TEST(Replay, KeepsContinuousActionsWithTheirTransitions) {
+  for (const int floats : {1, 3, 17}) {
+    for (const int n_step : {1, 3}) {
+      const Case setup = {.options = {.size = 50, .prioritized = n_step == 3},
+                          .n_step = n_step,
+                          .shape = {.floats = floats}};
+      Replay replay = setup.Make();
+      Player player = setup.MakePlayer(replay);
+      ReplayBatch batch;
+      for (int part = 0; part < 30; ++part) {
+        player.Play(13);
+        replay.Read(player.naive().Ids(), batch);
+        ASSERT_EQ(batch.action_values.size(), batch.count() * static_cast<std::size_t>(floats));
+        ExpectAsNaive(batch, player.naive(), setup.shape.frames);
+      }
+    }
+  }
+}
+
+TEST(Replay, TakesOnlyActionsOfItsShape) {
+  const Case setup = {.options = {.size = 16}, .shape = {.floats = 2}};
+  Replay replay = setup.Make();
+  const Bytes observation(setup.shape.frames.observation_bytes());
+  replay.Begin(observation);
+  const auto add = [&](const TakenAction& action) {
+    replay.Add(action, 0, false, false, observation);
+  };
+  const std::vector<float> good = {1, -1}, short_one = {1},
+                           bad = {1, std::numeric_limits<float>::infinity()};
+  EXPECT_NO_THROW(add({.values = good}));
+  EXPECT_THROW(add({.values = short_one}), std::logic_error);
+  EXPECT_THROW(add({.values = bad}), std::logic_error);
+  EXPECT_THROW(add({0}), std::logic_error);
+  EXPECT_THROW(add({.index = 1, .values = good}), std::logic_error);
+  for (const ActionShape shape : {ActionShape{0, 0}, ActionShape{2, 3}, ActionShape{1, -1},
+                                  ActionShape{1, ActionShape::kMaxFloats + 1}}) {
+    ExpectBadInput([&] { Replay({}, {}, setup.shape.frames, shape, 0); });
+  }
+}
+
 TEST(Replay, ManySegmentsOfFullSizeWrapAround) {
   for (const Compression compression : {Compression::kNone, Compression::kLz4}) {
     const Case setup = {.options = {.size = 9000, .compression = compression},
@@ -288,6 +328,23 @@ TEST(ReplayMemory, IsWhatWasEstimated) {
     EXPECT_NEAR(static_cast<double>(replay.bytes()) / estimated, 1, .1);
     EXPECT_EQ(replay.bytes_per_frame(), 100);
   }
+}
+
+TEST(ReplayMemory, OfContinuousActionsIsWhatWasEstimated) {
+  const ReplayOptions options = {.size = 20'000};
+  const FrameShape shape = {.stack = 1, .frame_bytes = 68};  // HalfCheetah's sizes
+  const ActionShape actions = {.count = 1, .floats = 6};
+  Replay replay(options, {}, shape, actions, 1);
+  RandomStream random(1, "frames");
+  Bytes observation(shape.observation_bytes());
+  const std::vector<float> action(actions.values(), 0.5F);
+  replay.Begin(observation);
+  for (int i = 0; i < 30'000; ++i) {
+    for (std::uint8_t& byte : observation) byte = static_cast<std::uint8_t>(random());
+    replay.Add({.values = action}, 0, false, false, observation);
+  }
+  const auto estimated = static_cast<double>(Replay::EstimateBytes(options, shape, actions, 1));
+  EXPECT_NEAR(static_cast<double>(replay.bytes()) / estimated, 1, .1);
 }
 
 TEST(ReplayMemory, EstimatesDoNotOverflow) {
