@@ -136,7 +136,11 @@ struct WeightSolver::Workspace {
   Vector equalizer;  // brings the columns to length 1
   Vector column;     // for TraceOfInverse
   Matrix corner;     // for MeanAbsoluteProduct
-  Matrix columns;    // [H e] of Solve
+  Vector product;    // HᵀH τ
+  Matrix columns;    // memory for [H e] of Solve
+  Matrix products;   // of all of them
+  Matrix h_gram;     // and what SolveProducts takes of these
+  Vector h_cross;
   Eigen::ColPivHouseholderQR<Matrix> qr;
 
   bool penalises_alpha() const { return options.rule == WeightRule::kRaa; }
@@ -257,12 +261,14 @@ bool WeightSolver::SolveProducts(const WindowProducts& products) {
   w.rhs = w.rhs.cwiseProduct(w.equalizer);  // now τ
   double gain = 1;
   if (products.residual_squared > 0) {
-    const double mixed =
-        products.residual_squared - 2 * w.rhs.dot(w.cross) + w.rhs.dot(w.gram * w.rhs);
+    w.product.noalias() = w.gram * w.rhs;
+    const double mixed = products.residual_squared - 2 * w.rhs.dot(w.cross) + w.rhs.dot(w.product);
     // The noise left by cancellation; a residual far below the differences drowns in it.
     const auto size = w.rhs.cwiseAbs();
-    const double terms = products.residual_squared + 2 * size.dot(w.cross.cwiseAbs()) +
-                         size.dot(w.gram.cwiseAbs() * size);
+    double terms = products.residual_squared + 2 * size.dot(w.cross.cwiseAbs());
+    for (Eigen::Index j = 0; j < size.size(); ++j) {
+      terms += size(j) * size.dot(w.gram.col(j).cwiseAbs());
+    }
     const double rounding = std::numeric_limits<double>::epsilon() * terms;
     if (!(rounding < 1e-8 * products.residual_squared)) return false;
     gain = std::sqrt(std::max(mixed, rounding) / products.residual_squared);
@@ -332,37 +338,37 @@ const MixingWeights& WeightSolver::Solve(std::span<const std::span<const double>
     return Eigen::Map<const Vector>(c.data(), rows);
   };
   const auto last = static_cast<Eigen::Index>(m);
-  w.columns.resize(rows, last + 1);
+  // Memory that only grows, since callers alternate between halves and wholes of their samples.
+  if (w.columns.size() < rows * (last + 1)) w.columns.resize(rows * (last + 1), 1);
+  Eigen::Map<Matrix, Eigen::AlignedMax> columns(w.columns.data(), rows, last + 1);
   for (std::size_t j = 0; j < m; ++j) {
-    w.columns.col(static_cast<Eigen::Index>(j)) =
+    columns.col(static_cast<Eigen::Index>(j)) =
         column(residuals[m - j]) * scale - column(residuals[m - 1 - j]) * scale;
   }
-  w.columns.col(last) = column(residuals[m]) * scale;
+  columns.col(last) = column(residuals[m]) * scale;
   double iterates_squared = 0;
   if (needs_differences) {
     for (const auto& d : differences) iterates_squared += (column(d) * scale).squaredNorm();
   }
 
-  const Matrix gram = w.columns.transpose() * w.columns;
+  w.products.noalias() = columns.transpose() * columns;
   // The top left of the product, in contiguous memory as WindowProducts expects.
-  const Matrix h_gram = gram.topLeftCorner(last, last);
-  const Vector h_cross = gram.col(last).head(last);
+  w.h_gram = w.products.topLeftCorner(last, last);
+  w.h_cross = w.products.col(last).head(last);
   if (SolveProducts({.differences = static_cast<int>(m),
-                     .gram = {h_gram.data(), m * m},
-                     .cross = {h_cross.data(), m},
-                     .residual_squared = gram(last, last),
+                     .gram = {w.h_gram.data(), m * m},
+                     .cross = {w.h_cross.data(), m},
+                     .residual_squared = w.products(last, last),
                      .iterates_squared = iterates_squared,
                      .scale = scale})) {
     return w.result;
   }
-  internal::FactorizeInPlace({.data = w.columns.data(),
-                              .rows = rows,
-                              .columns = last + 1,
-                              .stride = w.columns.outerStride()});
+  internal::FactorizeInPlace(
+      {.data = columns.data(), .rows = rows, .columns = last + 1, .stride = columns.outerStride()});
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> triangle;
   triangle.setZero(last + 1, last + 1);
   const Eigen::Index top = std::min(rows, last + 1);
-  triangle.topRows(top) = w.columns.topRows(top).triangularView<Eigen::Upper>();
+  triangle.topRows(top) = columns.topRows(top).triangularView<Eigen::Upper>();
   SolveTriangle({.differences = static_cast<int>(m),
                  .triangle = {triangle.data(), (m + 1) * (m + 1)},
                  .iterates_squared = iterates_squared,

@@ -20,7 +20,7 @@ ActionBox::ActionBox(const EnvironmentSpec& spec) {
     if (!std::isfinite(low) || !std::isfinite(high) || low > high) {
       throw BadInput(fmt::format(
           "{}: element {} of its actions lies in [{:g}, {:g}]; agents need finite bounds, which a "
-          "wrapper can give, such as --set env.wrappers=RescaleAction",
+          "wrapper of your own can give (env.wrappers)",
           spec.id, i, low, high));
     }
     low_.push_back(low);
@@ -32,7 +32,9 @@ void ActionBox::ToEnvironment(std::span<const float> unit, std::span<float> out)
   for (std::size_t i = 0; i < low_.size(); ++i) {
     const auto low = static_cast<double>(low_[i]), high = static_cast<double>(high_[i]);
     const double share = (std::clamp(static_cast<double>(unit[i]), -1.0, 1.0) + 1) / 2;
-    out[i] = std::clamp(static_cast<float>(low + share * (high - low)), low_[i], high_[i]);
+    // Not low + share · (high − low), which misses a bound that is small beside the other.
+    const double point = (1 - share) * low + share * high;
+    out[i] = std::clamp(static_cast<float>(point), low_[i], high_[i]);
   }
 }
 

@@ -207,7 +207,7 @@ void ControlLearner::FitWeights(const Transitions& transitions, std::size_t begi
       }
     }
   }
-  mixing_ = fit_.Fit(columns_, step);
+  fit_.Fit(columns_, step, mixing_);
   counts_.fallbacks += mixing_.fallback ? 1 : 0;
 }
 
@@ -360,8 +360,8 @@ void ControlLearner::Load(ByteReader& in) {
   counts_.updates = in.I64();
   ExpectCount(in, "updates (those of the critics)", static_cast<std::uint64_t>(critics_.updates()),
               static_cast<std::uint64_t>(counts_.updates));
-  ExpectCount(in, "updates of the actor",
-              static_cast<std::uint64_t>(counts_.updates / options_.control.policy_delay),
+  const std::int64_t moves = counts_.updates / options_.control.policy_delay;
+  ExpectCount(in, "updates of the actor", static_cast<std::uint64_t>(moves),
               static_cast<std::uint64_t>(policy_.updates()));
   counts_.copies = in.I64();
   ExpectCount(in, "copies of critics taken",
@@ -370,6 +370,17 @@ void ControlLearner::Load(ByteReader& in) {
   counts_.fallbacks = LoadCount(in, "fallbacks to the newest member", counts_.updates + 1);
   report_.actor_value = LoadNumber(in, "a value of the actor's actions", kAny);
   report_.entropy = LoadNumber(in, "an entropy", kAny);
+  const std::int64_t joined = options_.control.window == WindowKind::kConsecutive
+                                  ? moves
+                                  : std::max<std::int64_t>(counts_.copies - 1, 0);
+  const std::int64_t members = std::min<std::int64_t>(options_.agent.window(), joined + 1);
+  ExpectCount(in, "critics that the mixer looks at", static_cast<std::uint64_t>(members),
+              static_cast<std::uint64_t>(history_.count()));
+  const bool learns_temperature =
+      options_.agent.algorithm == AgentAlgorithm::kSac && !options_.control.temperature;
+  ExpectCount(in, "steps of the temperature",
+              static_cast<std::uint64_t>(learns_temperature ? moves : 0),
+              static_cast<std::uint64_t>(temperature_.steps()));
   CheckMixing(in);
 }
 

@@ -106,6 +106,7 @@ class ControlLearner {
 
   const Parameters& actor() const { return policy_.parameters(); }
   const CriticSet& critics() const { return critics_.critics(); }
+  const CriticSet& averages() const { return critics_.averages(); }  // Polyak's
   const Mixing& mixing() const { return mixing_; }
   double temperature(std::int64_t step) const { return temperature_.At(step); }
   int members() const { return history_.count(); }

@@ -48,24 +48,23 @@ CriticHistory::Copy CriticHistory::NewCopy(const CriticSet& average) {
   return copy;
 }
 
-void CriticHistory::BeforeMove(const CriticSet& average) {
-  if (options_.window != WindowKind::kConsecutive || options_.members == 1) return;
+// As the newest of the copies. The oldest leaves if there is no room.
+void CriticHistory::Join(Copy copy) {
   if (count() == options_.members) {
     spare_.push_back(std::move(copies_.front()));
-    copies_.pop_front();
+    copies_.erase(copies_.begin());
   }
-  copies_.push_back(NewCopy(average));
+  copies_.push_back(std::move(copy));
+}
+
+void CriticHistory::BeforeMove(const CriticSet& average) {
+  if (options_.window != WindowKind::kConsecutive || options_.members == 1) return;
+  Join(NewCopy(average));
 }
 
 void CriticHistory::TakeCopy(const CriticSet& average) {
   if (options_.window != WindowKind::kSpaced || options_.members == 1) return;
-  if (pending_) {
-    if (count() == options_.members) {
-      spare_.push_back(std::move(copies_.front()));
-      copies_.pop_front();
-    }
-    copies_.push_back(std::move(*pending_));
-  }
+  if (pending_) Join(std::move(*pending_));
   pending_ = NewCopy(average);
 }
 

@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -83,13 +82,14 @@ class CriticHistory {
   std::size_t PlaceOf(std::int64_t id) const;
   std::uint32_t TagOf(std::int64_t id) const;
   Copy NewCopy(const CriticSet& average);
+  void Join(Copy copy);
   void StoredValuesOf(Copy& copy, const StateActions& pairs, std::span<const std::int64_t> ids,
                       std::span<float> out);
 
   const CriticHistoryOptions options_;
   const std::shared_ptr<const Plan> plan_;
   CriticValues& values_;
-  std::deque<Copy> copies_;      // oldest first
+  std::vector<Copy> copies_;     // oldest first
   std::optional<Copy> pending_;  // joins when the next copy is taken
   std::vector<Copy> spare_;      // to be used again
   std::vector<const CriticSet*> members_;

@@ -4,33 +4,36 @@
 
 #include <algorithm>
 #include <exception>
-#include <vector>
 
 namespace stableaa {
 
 // Calls work(task, thread) for each task from 0 to count - 1; a thread's number is below `threads`.
-// Throws what the first of them threw, after all have ended.
+// After all have ended, throws what the first of them threw.
 template <typename Work>
 void ForEachTask(int threads, int count, const Work& work) {
-  if (threads == 1 || count == 1) {
-    for (int task = 0; task < count; ++task) work(task, 0);
-    return;
-  }
   const int used = std::min(threads, count);
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(count));
-#pragma omp parallel for num_threads(used) schedule(static, 1)
-  for (int thread = 0; thread < used; ++thread) {
+  int first_failed = count;
+  std::exception_ptr failure;
+  const auto run = [&](int thread) {
     for (int task = thread; task < count; task += used) {
       try {
         work(task, thread);
       } catch (...) {
-        failures[static_cast<std::size_t>(task)] = std::current_exception();
+#pragma omp critical(stableaa_failed_task)
+        if (task < first_failed) {
+          first_failed = task;
+          failure = std::current_exception();
+        }
       }
     }
+  };
+  if (used == 1) {
+    run(0);
+  } else {
+#pragma omp parallel for num_threads(used) schedule(static, 1)
+    for (int thread = 0; thread < used; ++thread) run(thread);
   }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace stableaa

@@ -26,6 +26,10 @@ class Temperature {
   // WorkFailed if it is not finite any more.
   void Learn(double entropy, std::int64_t step);
 
+  // Those taken so far.
+  std::int64_t steps() const { return steps_; }
+
+  // Load throws BadInput for anything that no such temperature saved.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 

@@ -29,6 +29,7 @@ inline constexpr double kDiscount = .5;  // keeps returns of small whole rewards
 struct NaiveState {
   Bytes observation;
   int action = -1;
+  std::vector<float> values = {};  // of a continuous action
   float reward = 0;
   std::int64_t episode = 0;
 };
@@ -86,6 +87,9 @@ struct NaiveReplay {
 struct Shape {
   FrameShape frames = {.stack = 4, .frame_bytes = 30};
   double ends = .1;  // probability per step
+  int floats = 0;    // per continuous action; 0: discrete ones
+
+  ActionShape actions() const { return {.count = floats > 0 ? 1 : kActions, .floats = floats}; }
 };
 
 class Player {
@@ -112,11 +116,18 @@ class Player {
       return;
     }
     NaiveState& state = naive_.states.back();
-    state.action = static_cast<int>(random_.Below(18));
+    if (shape_.floats == 0) {
+      state.action = static_cast<int>(random_.Below(kActions));
+    } else {
+      state.action = 0;
+      state.values.resize(shape_.actions().values());
+      random_.FillUniform(state.values, -1, 1);
+    }
     state.reward = static_cast<float>(random_.Integer(-4, 4));
     const bool terminated = random_.Bernoulli(shape_.ends / 2);
     const bool truncated = random_.Bernoulli(shape_.ends / 2);
-    replay_->Add(state.action, state.reward, terminated, truncated, observation_, stream_);
+    replay_->Add({state.action, state.values}, state.reward, terminated, truncated, observation_,
+                 stream_);
     naive_.states.push_back({.observation = observation_, .episode = episode_});
     in_episode_ = !terminated && !truncated;
     if (!in_episode_) naive_.ends[episode_] = {std::ssize(naive_.states) - 1, terminated};
@@ -165,12 +176,16 @@ inline Bytes Joined(std::span<const std::uint8_t* const> frames, std::size_t fra
 
 inline void ExpectAsNaive(const ReplayBatch& batch, const NaiveReplay& naive,
                           const FrameShape& shape) {
+  const std::size_t floats = batch.count() == 0 ? 0 : batch.action_values.size() / batch.count();
   for (std::size_t j = 0; j < batch.count(); ++j) {
     const std::int64_t id = batch.ids[j];
     const auto expected = naive.At(id);
     ASSERT_TRUE(expected.has_value()) << id;
     ASSERT_EQ(batch.next_ids[j], expected->next) << id;
     ASSERT_EQ(batch.actions[j], expected->action) << id;
+    ASSERT_TRUE(std::ranges::equal(std::span(batch.action_values).subspan(j * floats, floats),
+                                   naive.states[static_cast<std::size_t>(id)].values))
+        << id;
     ASSERT_EQ(batch.rewards[j], expected->reward) << id;
     ASSERT_EQ(batch.discounts[j], expected->discount) << id;
     ASSERT_EQ(Joined(batch.State(j, shape.stack), shape.frame_bytes),
@@ -189,7 +204,8 @@ struct Case {
   std::int64_t reserve = 0;
 
   Replay Make() const {
-    return {options, {.n_step = n_step, .discount = kDiscount}, shape.frames, reserve};
+    return {
+        options, {.n_step = n_step, .discount = kDiscount}, shape.frames, shape.actions(), reserve};
   }
   Player MakePlayer(Replay& replay, std::uint64_t seed = 1) const {
     return {replay, options, n_step, shape, seed};

@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 using naive_replay_test::Bytes;
 using naive_replay_test::Case;
 using naive_replay_test::ExpectAsNaive;
-using naive_replay_test::kActions;
 using naive_replay_test::kDiscount;
 using naive_replay_test::Player;
 using naive_replay_test::Saved;
@@ -43,7 +42,7 @@ std::set<std::string> Files(const fs::path& directory) {
 
 void Load(Replay& replay, std::span<const std::byte> bytes, const fs::path& directory) {
   ByteReader in(bytes, "state");
-  replay.Load(in, directory, kActions);
+  replay.Load(in, directory);
   in.ExpectEnd();
 }
 
@@ -81,19 +80,21 @@ void ExpectSameFuture(Replay& one, Replay& other, Player player, int steps) {
   ASSERT_EQ(Files(a.path()), Files(b.path()));
 }
 
-class ReplayCheckpoints : public testing::TestWithParam<std::tuple<Compression, bool>> {
+// Compression, priorities, and numbers per continuous action or 0.
+class ReplayCheckpoints : public testing::TestWithParam<std::tuple<Compression, bool, int>> {
  protected:
   Case MakeCase() const {
-    const auto [compression, prioritized] = GetParam();
+    const auto [compression, prioritized, floats] = GetParam();
     return {.options = {.size = 60, .compression = compression, .prioritized = prioritized},
             .n_step = 3,
+            .shape = {.floats = floats},
             .reserve = 5};
   }
 };
 INSTANTIATE_TEST_SUITE_P(All, ReplayCheckpoints,
                          testing::Combine(testing::Values(Compression::kNone, Compression::kLz4,
                                                           Compression::kZstd),
-                                          testing::Bool()));
+                                          testing::Bool(), testing::Values(0, 2)));
 
 TEST_P(ReplayCheckpoints, GoOnIdenticallyFromAnyStep) {
   const Case setup = MakeCase();
@@ -150,7 +151,8 @@ TEST_P(ReplayCheckpoints, SegmentFilesOfAnAbandonedFutureAreReplaced) {
   Load(loaded, state, directory.path());
   const Bytes observation(setup.shape.frames.observation_bytes(), 200);
   if (!player.in_episode()) loaded.Begin(observation);
-  for (int i = 0; i < 20; ++i) loaded.Add(5, 100, false, false, observation);
+  const std::vector<float> numbers(setup.shape.actions().values(), 0.25F);
+  for (int i = 0; i < 20; ++i) loaded.Add({0, numbers}, 100, false, false, observation);
   const std::vector<std::byte> later = Saved(loaded, directory.path());
   Load(fresh, later, directory.path());
   EXPECT_EQ(Saved(fresh, directory.path()), later);
@@ -322,7 +324,7 @@ TEST(ReplayCheckpoint, OtherOptionsAreRefused) {
     ReturnOptions returns = {.n_step = setup.n_step, .discount = kDiscount};
     FrameShape shape = setup.shape.frames;
     change(options, returns, shape);
-    Replay loaded(options, returns, shape, 0);
+    Replay loaded(options, returns, shape, setup.shape.actions(), 0);
     return MessageOf([&] { Load(loaded, state, directory.path()); });
   };
   EXPECT_EQ(complaint_with([](auto&, auto&, auto&) {}), "no error");
@@ -342,12 +344,30 @@ TEST(ReplayCheckpoint, OtherOptionsAreRefused) {
   EXPECT_NE(complaint_with([](auto&, auto&, auto& shape) { shape.frame_bytes = 31; }), "no error");
 }
 
+TEST(ReplayCheckpoint, OtherActionsAreRefused) {
+  const auto complaint_of = [](int floats, int others) {
+    const Case setup = {.options = {.size = 60}, .shape = {.floats = floats}};
+    const Case other = {.options = {.size = 60}, .shape = {.floats = others}};
+    const TemporaryFolder directory(TemporaryFolder::InMemory());
+    Replay replay = setup.Make(), loaded = other.Make();
+    setup.MakePlayer(replay).Play(40);
+    const std::vector<std::byte> state = Saved(replay, directory.path());
+    return MessageOf([&] { Load(loaded, state, directory.path()); });
+  };
+  EXPECT_EQ(complaint_of(2, 2), "no error");
+  EXPECT_NE(complaint_of(2, 3).find("expected a replay with actions of 3 numbers, found one with "
+                                    "actions of 2 numbers"),
+            std::string::npos);
+  EXPECT_NE(complaint_of(0, 2).find("found one with discrete actions"), std::string::npos);
+  EXPECT_NE(complaint_of(2, 0).find("expected a replay with discrete actions"), std::string::npos);
+}
+
 TEST(ReplayCheckpoint, TheLayoutOnDiskDoesNotChange) {
   const FrameShape shape = {.stack = 2, .frame_bytes = 3};
-  Replay replay({.size = 16}, {.n_step = 1, .discount = .5}, shape, 0);
+  Replay replay({.size = 16}, {.n_step = 1, .discount = .5}, shape, {.count = 3}, 0);
   replay.Begin(Bytes{1, 2, 3, 4, 5, 6});
-  replay.Add(2, 1.5F, false, false, Bytes{4, 5, 6, 7, 8, 9});
-  replay.Add(0, -1, false, true, Bytes{4, 5, 6, 7, 8, 9});
+  replay.Add({2}, 1.5F, false, false, Bytes{4, 5, 6, 7, 8, 9});
+  replay.Add({0}, -1, false, true, Bytes{4, 5, 6, 7, 8, 9});
   const TemporaryFolder directory(TemporaryFolder::InMemory());
   const std::vector<std::byte> state = Saved(replay, directory.path());
 
@@ -368,7 +388,8 @@ TEST(ReplayCheckpoint, TheLayoutOnDiskDoesNotChange) {
   EXPECT_TRUE(std::ranges::equal(file.payload, segment.bytes()));
 
   ByteReader in(state, "state");
-  EXPECT_EQ(in.U64(), 2);
+  EXPECT_EQ(in.U32(), 2);
+  EXPECT_EQ(in.U32(), 0);
   EXPECT_EQ(in.U64(), 3);
   EXPECT_EQ(in.I64(), 16);
   EXPECT_EQ(in.U64(), 0);
@@ -397,10 +418,10 @@ TEST(ReplayCheckpoint, EpisodesThatDoNotFitTogetherAreRefused) {
   Replay replay = setup.Make();
   const Bytes observation = {0};
   replay.Begin(observation);
-  replay.Add(0, 0, false, false, observation);
-  replay.Add(0, 0, true, false, observation);  // states 0 and 1; 2 is the last
+  replay.Add({0}, 0, false, false, observation);
+  replay.Add({0}, 0, true, false, observation);  // states 0 and 1; 2 is the last
   replay.Begin(observation);
-  replay.Add(0, 0, false, false, observation);  // 4 is the newest
+  replay.Add({0}, 0, false, false, observation);  // 4 is the newest
   ByteWriter out;
   replay.Save(out);
   constexpr std::size_t kRecords = 65 + 8 + 8 + 16;

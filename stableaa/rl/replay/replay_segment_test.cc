@@ -17,7 +17,7 @@ namespace stableaa::replay_segment_test {
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kFrameBytes = 50;
-constexpr int kActions = 3;
+constexpr ActionShape kActions = {.count = 3};
 
 // Some are identical, some differ slightly, some cannot be compressed.
 std::vector<Bytes> MakeFrames(std::size_t count) {
@@ -33,7 +33,7 @@ std::vector<Bytes> MakeFrames(std::size_t count) {
 }
 
 ReplaySegment MakeSegment(const std::vector<Bytes>& frames, FrameCodec& codec) {
-  ReplaySegment segment(3, {.stack = 1, .frame_bytes = kFrameBytes}, codec);
+  ReplaySegment segment(3, {.stack = 1, .frame_bytes = kFrameBytes}, kActions, codec);
   for (const Bytes& frame : frames) {
     segment.Add(frame, 1);
     segment.SetOutcome({.action = 2, .reward = -1.5F});
@@ -69,7 +69,7 @@ TEST_P(OfEveryCompression, AnyRunOfFramesIsReadAsItWasWritten) {
 TEST_P(OfEveryCompression, AFrameNeverTakesMoreThanItselfAndItsPlace) {
   FrameCodec codec(GetParam(), kFrameBytes);
   RandomStream random(1, "noise");
-  ReplaySegment segment(0, {.stack = 1, .frame_bytes = kFrameBytes}, codec);
+  ReplaySegment segment(0, {.stack = 1, .frame_bytes = kFrameBytes}, kActions, codec);
   for (int i = 0; i < 20; ++i) {
     Bytes frame(kFrameBytes);
     for (std::uint8_t& byte : frame) byte = static_cast<std::uint8_t>(random());
@@ -84,7 +84,7 @@ TEST_P(OfEveryCompression, WhatIsSavedIsLoaded) {
   ByteWriter out, again;
   segment.Save(out);
   ByteReader in(out.bytes(), "test");
-  const ReplaySegment loaded(in, 3, 23, kActions, {.stack = 1, .frame_bytes = kFrameBytes}, codec);
+  const ReplaySegment loaded(in, 3, 23, {.stack = 1, .frame_bytes = kFrameBytes}, kActions, codec);
   in.ExpectEnd();
   loaded.Save(again);
   EXPECT_TRUE(std::ranges::equal(out.bytes(), again.bytes()));
@@ -101,7 +101,7 @@ TEST_P(OfEveryCompression, DamagedOnesAreRefusedOrCanBeRead) {
   const auto accepts = [&](std::span<const std::byte> bytes) {
     try {
       ByteReader in(bytes, "test");
-      const ReplaySegment loaded(in, 3, 11, kActions, {.stack = 1, .frame_bytes = kFrameBytes},
+      const ReplaySegment loaded(in, 3, 11, {.stack = 1, .frame_bytes = kFrameBytes}, kActions,
                                  codec);
       in.ExpectEnd();
       Bytes frames(11 * kFrameBytes);
@@ -146,7 +146,7 @@ TEST(ReplaySegment, AStateHasAtMostAStackOfNewFrames) {
     }
     out.Text(std::string(newest_frame + 1, 'x'));
     ByteReader in(out.bytes(), "test");
-    ReplaySegment(in, 0, 2, kActions, {.stack = 2, .frame_bytes = 1}, codec);
+    ReplaySegment(in, 0, 2, {.stack = 2, .frame_bytes = 1}, kActions, codec);
   };
   EXPECT_NO_THROW(load(1));
   EXPECT_NO_THROW(load(3));
@@ -168,7 +168,7 @@ TEST(ReplaySegment, ActionsRewardsAndFlagsAreChecked) {
     out.Text("x");
     ByteReader in(out.bytes(), "segment");
     return MessageOf(
-        [&] { ReplaySegment(in, 0, 1, kActions, {.stack = 1, .frame_bytes = 1}, codec); });
+        [&] { ReplaySegment(in, 0, 1, {.stack = 1, .frame_bytes = 1}, kActions, codec); });
   };
   for (const std::int32_t action : {0, 1, 2})
     EXPECT_EQ(complaint_of(action, -1e38F, 3), "no error");
@@ -188,10 +188,43 @@ TEST(ReplaySegment, ActionsRewardsAndFlagsAreChecked) {
   EXPECT_NE(complaint_of(-1, 0, 1).find("without an action"), std::string::npos);
 }
 
+TEST(ReplaySegment, NumbersOfContinuousActionsAreSavedAndChecked) {
+  constexpr ActionShape kNumbers = {.count = 1, .floats = 2};
+  constexpr FrameShape kShape = {.stack = 1, .frame_bytes = 1};
+  FrameCodec codec(Compression::kNone, 1);
+  ReplaySegment segment(0, kShape, kNumbers, codec);
+  for (const std::vector<float>& values : {std::vector<float>{1, -2}, {0.5F, 3}}) {
+    segment.Add(Bytes{7}, 1);
+    segment.SetOutcome({.action = 0}, values);
+  }
+  segment.Add(Bytes{8}, 1);  // no action yet
+  ByteWriter out;
+  segment.Save(out);
+  const auto load = [&](std::span<const std::byte> bytes) {
+    ByteReader in(bytes, "segment");
+    ReplaySegment loaded(in, 0, 3, kShape, kNumbers, codec);
+    in.ExpectEnd();
+    return loaded;
+  };
+  const ReplaySegment loaded = load(out.bytes());
+  EXPECT_EQ(std::vector(loaded.action_values(0).begin(), loaded.action_values(0).end()),
+            (std::vector<float>{1, -2}));
+  EXPECT_EQ(loaded.action_values(1)[1], 3);
+  EXPECT_EQ(loaded.action_values(2)[0], 0);
+
+  constexpr std::size_t kValues = 16 + 3 * 13;
+  std::vector<std::byte> damaged(out.bytes().begin(), out.bytes().end());
+  for (std::size_t i = 0; i < 4; ++i) damaged[kValues + 4 + i] = std::byte{0xff};  // NaN
+  ExpectBadInput([&] { load(damaged); }, "expected finite numbers of an action");
+  damaged.assign(out.bytes().begin(), out.bytes().end());
+  damaged[kValues + 16] = std::byte{1};  // a number without an action
+  ExpectBadInput([&] { load(damaged); }, "found action -1 of state 2");
+}
+
 TEST(ReplaySegment, SimilarFramesTakeLittle) {
   for (const Compression compression : {Compression::kLz4, Compression::kZstd}) {
     FrameCodec codec(compression, 7056);
-    ReplaySegment segment(0, {.stack = 1, .frame_bytes = 7056}, codec);
+    ReplaySegment segment(0, {.stack = 1, .frame_bytes = 7056}, kActions, codec);
     RandomStream random(1, "noise");
     Bytes frame(7056);
     for (std::uint8_t& byte : frame) byte = static_cast<std::uint8_t>(random());

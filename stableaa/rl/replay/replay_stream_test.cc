@@ -26,7 +26,6 @@
 
 namespace stableaa::replay_stream_test {
 
-using naive_replay_test::kActions;
 using naive_replay_test::kDiscount;
 using naive_replay_test::NaiveReplay;
 using naive_replay_test::Player;
@@ -40,7 +39,8 @@ struct StreamsCase {
   Shape shape = {};
 
   Replay Make() const {
-    return {options, {.n_step = n_step, .discount = kDiscount}, shape.frames, 5, streams};
+    return {options, {.n_step = n_step, .discount = kDiscount}, shape.frames, shape.actions(), 5,
+            streams};
   }
 };
 
@@ -212,7 +212,7 @@ TEST(ReplayStreams, GoOnIdenticallyFromACheckpoint) {
       const std::vector<std::byte> state = Saved(replay, directory.path());
       Replay loaded = setup.Make();
       ByteReader in(state, "state");
-      loaded.Load(in, directory.path(), kActions);
+      loaded.Load(in, directory.path());
       in.ExpectEnd();
       ASSERT_EQ(Saved(loaded, directory.path()), state);
 
@@ -251,7 +251,7 @@ TEST(ReplayStreams, OtherNumbersOfThemAreRefused) {
     Replay other = StreamsCase{.options = {.size = 90}, .streams = streams}.Make();
     const auto load = [&] {
       ByteReader in(state, "state");
-      other.Load(in, directory.path(), kActions);
+      other.Load(in, directory.path());
       in.ExpectEnd();
     };
     EXPECT_NE(MessageOf(load, Error::Kind::kBadInput), "no error") << streams;
@@ -259,10 +259,12 @@ TEST(ReplayStreams, OtherNumbersOfThemAreRefused) {
 }
 
 TEST(ReplayStreams, NeedMoreStatesThanAReturnHasSteps) {
-  EXPECT_EQ(
-      MessageOf([] { Replay({.size = 16}, {.n_step = 4}, {.stack = 1, .frame_bytes = 4}, 0, 4); }),
-      "replay.size: expected more states for each of 4 environments than the 4 steps of a "
-      "return, found 4");
+  EXPECT_EQ(MessageOf([] {
+              Replay({.size = 16}, {.n_step = 4}, {.stack = 1, .frame_bytes = 4}, {.count = 3}, 0,
+                     4);
+            }),
+            "replay.size: expected more states for each of 4 environments than the 4 steps of a "
+            "return, found 4");
 }
 
 TEST(ReplayStreams, HoldTheirShareOfTheStates) {
@@ -292,8 +294,8 @@ TEST(ReplayStreams, WithASmallShareEachHaveFewFiles) {
     EXPECT_LE(FilesIn(directory.path()), 2U * 100);
   }
   EXPECT_GE(FilesIn(directory.path()), 50U);
-  const auto estimated =
-      static_cast<double>(Replay::EstimateBytes(setup.options, setup.shape.frames, 5, 100));
+  const auto estimated = static_cast<double>(
+      Replay::EstimateBytes(setup.options, setup.shape.frames, setup.shape.actions(), 5, 100));
   EXPECT_LE(static_cast<double>(replay.bytes()) / estimated, 1.1);
 }
 

@@ -27,6 +27,8 @@ using naive_replay_test::ExpectAsNaive;
 using naive_replay_test::Player;
 using naive_replay_test::Saved;
 
+constexpr ActionShape kActions = {.count = 3};
+
 using DefinitionParam = std::tuple<Compression, int, int, int>;  // n, stack, size
 class ReplayTransitions : public testing::TestWithParam<DefinitionParam> {};
 INSTANTIATE_TEST_SUITE_P(All, ReplayTransitions,
@@ -62,6 +64,46 @@ TEST_P(ReplayTransitions, AreThoseOfTheDefinitionAfterEveryStep) {
       ASSERT_EQ(batch.ids.size(), 10);
       for (const std::int64_t id : batch.ids) ASSERT_TRUE(std::ranges::binary_search(ids, id));
     }
+  }
+}
+
+TEST(Replay, KeepsContinuousActionsWithTheirTransitions) {
+  for (const int floats : {1, 3, 17}) {
+    for (const int n_step : {1, 3}) {
+      const Case setup = {.options = {.size = 50, .prioritized = n_step == 3},
+                          .n_step = n_step,
+                          .shape = {.floats = floats}};
+      Replay replay = setup.Make();
+      Player player = setup.MakePlayer(replay);
+      ReplayBatch batch;
+      for (int part = 0; part < 30; ++part) {
+        player.Play(13);
+        replay.Read(player.naive().Ids(), batch);
+        ASSERT_EQ(batch.action_values.size(), batch.count() * static_cast<std::size_t>(floats));
+        ExpectAsNaive(batch, player.naive(), setup.shape.frames);
+      }
+    }
+  }
+}
+
+TEST(Replay, TakesOnlyActionsOfItsShape) {
+  const Case setup = {.options = {.size = 16}, .shape = {.floats = 2}};
+  Replay replay = setup.Make();
+  const Bytes observation(setup.shape.frames.observation_bytes());
+  replay.Begin(observation);
+  const auto add = [&](const TakenAction& action) {
+    replay.Add(action, 0, false, false, observation);
+  };
+  const std::vector<float> good = {1, -1}, short_one = {1},
+                           bad = {1, std::numeric_limits<float>::infinity()};
+  EXPECT_NO_THROW(add({.values = good}));
+  EXPECT_THROW(add({.values = short_one}), std::logic_error);
+  EXPECT_THROW(add({.values = bad}), std::logic_error);
+  EXPECT_THROW(add({0}), std::logic_error);
+  EXPECT_THROW(add({.index = 1, .values = good}), std::logic_error);
+  for (const ActionShape shape : {ActionShape{0, 0}, ActionShape{2, 3}, ActionShape{1, -1},
+                                  ActionShape{1, ActionShape::kMaxFloats + 1}}) {
+    ExpectBadInput([&] { Replay({}, {}, setup.shape.frames, shape, 0); });
   }
 }
 
@@ -119,7 +161,7 @@ TEST(Replay, FramesThatStatesShareAreReadOnce) {
   std::iota(observation.begin(), observation.end(), std::uint8_t{0});
   replay.Begin(observation);
   std::rotate(observation.begin(), observation.begin() + 30, observation.end());
-  replay.Add(0, 0, false, false, observation);
+  replay.Add({0}, 0, false, false, observation);
   ReplayBatch batch;
   replay.Read(std::vector<std::int64_t>{0}, batch);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(batch.Next(0, 4)[i], batch.State(0, 4)[i + 1]);
@@ -129,7 +171,7 @@ TEST(Replay, FramesThatStatesShareAreReadOnce) {
 TEST(Replay, FramesThatObservationsShareAreStoredOnce) {
   const FrameShape shape = {.stack = 4, .frame_bytes = 1000};
   const auto bytes_after = [&](int new_frames) {
-    Replay replay({.size = 80'000}, {}, shape, 0);
+    Replay replay({.size = 80'000}, {}, shape, kActions, 0);
     RandomStream random(1, "frames");
     Bytes observation(shape.observation_bytes());
     replay.Begin(observation);
@@ -141,7 +183,7 @@ TEST(Replay, FramesThatObservationsShareAreStoredOnce) {
         }
       }
       const bool ends = i % 10 == 9;  // frames are shared across these ends too
-      replay.Add(0, 0, ends, false, observation);
+      replay.Add({0}, 0, ends, false, observation);
       if (ends) replay.Begin(observation);
     }
     EXPECT_EQ(replay.bytes_per_frame(), 1000);
@@ -188,9 +230,9 @@ TEST(Replay, OnlyTransitionsCanBeRead) {
   const auto read = [&](std::int64_t id) { replay.Read(std::vector{id}, batch); };
   EXPECT_THROW(read(0), std::logic_error);
   replay.Begin(observation);
-  replay.Add(0, 0, false, false, observation);
+  replay.Add({0}, 0, false, false, observation);
   EXPECT_THROW(read(0), std::logic_error);  // its next state is missing
-  replay.Add(0, 0, true, false, observation);
+  replay.Add({0}, 0, true, false, observation);
   EXPECT_NO_THROW(read(0));
   EXPECT_NO_THROW(read(1));
   EXPECT_THROW(read(2), std::logic_error);  // an episode's last state
@@ -198,7 +240,7 @@ TEST(Replay, OnlyTransitionsCanBeRead) {
   EXPECT_THROW(read(-1), std::logic_error);
   for (int i = 0; i < 40; ++i) {
     replay.Begin(observation);
-    replay.Add(0, 0, true, false, observation);
+    replay.Add({0}, 0, true, false, observation);
   }
   EXPECT_THROW(read(0), std::logic_error);  // gone
 }
@@ -210,22 +252,22 @@ TEST(Replay, EpisodesBeginEndAndAreWellFormed) {
   RandomStream random(1, "sample");
   std::vector<std::int64_t> ids;
   EXPECT_THROW(replay.SampleUniform(1, random, ids), std::logic_error);
-  EXPECT_THROW(replay.Add(0, 0, false, false, observation), std::logic_error);
+  EXPECT_THROW(replay.Add({0}, 0, false, false, observation), std::logic_error);
   EXPECT_THROW(replay.Begin(std::span(observation).first(7)), std::logic_error);
   replay.Begin(observation);
   EXPECT_THROW(replay.Begin(observation), std::logic_error);
-  EXPECT_THROW(replay.Add(-1, 0, false, false, observation), std::logic_error);
-  replay.Add(0, 0, true, false, observation);
-  EXPECT_THROW(replay.Add(0, 0, false, false, observation), std::logic_error);
+  EXPECT_THROW(replay.Add({-1}, 0, false, false, observation), std::logic_error);
+  replay.Add({0}, 0, true, false, observation);
+  EXPECT_THROW(replay.Add({0}, 0, false, false, observation), std::logic_error);
 }
 
 TEST(Replay, ReturnsAreSummedInDoublePrecision) {
   const FrameShape shape = {.stack = 1, .frame_bytes = 1};
-  Replay replay({.size = 100}, {.n_step = 3, .discount = .9}, shape, 0);
+  Replay replay({.size = 100}, {.n_step = 3, .discount = .9}, shape, kActions, 0);
   const Bytes observation = {0};
   replay.Begin(observation);
   const std::vector<float> rewards = {1e8F, 3.F, -1e8F / .81F};
-  for (const float reward : rewards) replay.Add(0, reward, false, false, observation);
+  for (const float reward : rewards) replay.Add({0}, reward, false, false, observation);
   ReplayBatch batch;
   replay.Read(std::vector<std::int64_t>{0}, batch);
   EXPECT_EQ(batch.rewards[0], static_cast<float>(1e8 + .9 * 3 + .9 * .9 * double{rewards[2]}));
@@ -254,7 +296,7 @@ TEST(ReplayOptions, HaveRanges) {
 TEST(ReplayOptions, AReplayHoldsMoreStatesThanAReturnHasSteps) {
   const FrameShape shape = {.stack = 1, .frame_bytes = 1};
   const auto complaint = [&](std::int64_t size, int n_step) {
-    return MessageOf([&] { Replay({.size = size}, {.n_step = n_step}, shape, 0); });
+    return MessageOf([&] { Replay({.size = size}, {.n_step = n_step}, shape, kActions, 0); });
   };
   EXPECT_NE(complaint(3, 3).find("replay.size"), std::string::npos);
   EXPECT_EQ(complaint(4, 3), "no error");
@@ -264,7 +306,7 @@ TEST(ReplayOptions, AReplayHoldsMoreStatesThanAReturnHasSteps) {
 TEST(ReplayOptions, ObservationsThatAreNoneOrTooLargeAreRefused) {
   for (const FrameShape shape : {FrameShape{1, 0}, FrameShape{0, 1}, FrameShape{4, 1U << 31},
                                  FrameShape{1 << 30, std::size_t{1} << 60}}) {
-    EXPECT_NE(MessageOf([&] { Replay({}, {}, shape, 0); }), "no error");
+    EXPECT_NE(MessageOf([&] { Replay({}, {}, shape, kActions, 0); }), "no error");
   }
 }
 
@@ -272,7 +314,7 @@ TEST(ReplayMemory, IsWhatWasEstimated) {
   for (const bool prioritized : {false, true}) {
     const ReplayOptions options = {.size = 20'000, .prioritized = prioritized};
     const FrameShape shape = {.stack = 4, .frame_bytes = 100};
-    Replay replay(options, {}, shape, 32);
+    Replay replay(options, {}, shape, kActions, 32);
     RandomStream random(1, "frames");
     Bytes observation(shape.observation_bytes());
     replay.Begin(observation);
@@ -280,20 +322,37 @@ TEST(ReplayMemory, IsWhatWasEstimated) {
       std::rotate(observation.begin(), observation.begin() + 100, observation.end());
       observation.back() = static_cast<std::uint8_t>(random());
       observation[300] = static_cast<std::uint8_t>(random());
-      replay.Add(0, 0, false, false, observation);
+      replay.Add({0}, 0, false, false, observation);
     }
-    const auto estimated = static_cast<double>(Replay::EstimateBytes(options, shape, 32));
+    const auto estimated = static_cast<double>(Replay::EstimateBytes(options, shape, kActions, 32));
     EXPECT_NEAR(static_cast<double>(replay.bytes()) / estimated, 1, .1);
     EXPECT_EQ(replay.bytes_per_frame(), 100);
   }
 }
 
+TEST(ReplayMemory, OfContinuousActionsIsWhatWasEstimated) {
+  const ReplayOptions options = {.size = 20'000};
+  const FrameShape shape = {.stack = 1, .frame_bytes = 68};  // HalfCheetah's sizes
+  const ActionShape actions = {.count = 1, .floats = 6};
+  Replay replay(options, {}, shape, actions, 1);
+  RandomStream random(1, "frames");
+  Bytes observation(shape.observation_bytes());
+  const std::vector<float> action(actions.values(), 0.5F);
+  replay.Begin(observation);
+  for (int i = 0; i < 30'000; ++i) {
+    for (std::uint8_t& byte : observation) byte = static_cast<std::uint8_t>(random());
+    replay.Add({.values = action}, 0, false, false, observation);
+  }
+  const auto estimated = static_cast<double>(Replay::EstimateBytes(options, shape, actions, 1));
+  EXPECT_NEAR(static_cast<double>(replay.bytes()) / estimated, 1, .1);
+}
+
 TEST(ReplayMemory, EstimatesDoNotOverflow) {
   const ReplayOptions huge = {.size = std::int64_t{1} << 40, .prioritized = true};
-  EXPECT_GT(Replay::EstimateBytes(huge, {.stack = 1, .frame_bytes = 1U << 28}, 0),
+  EXPECT_GT(Replay::EstimateBytes(huge, {.stack = 1, .frame_bytes = 1U << 28}, kActions, 0),
             std::numeric_limits<std::uint64_t>::max() / 2);
   const ReplayOptions atari = {.size = 1'000'000, .compression = Compression::kLz4};
-  const auto bytes = Replay::EstimateBytes(atari, {.stack = 4, .frame_bytes = 7056}, 0);
+  const auto bytes = Replay::EstimateBytes(atari, {.stack = 4, .frame_bytes = 7056}, kActions, 0);
   EXPECT_GT(bytes, 1'000'000'000);
   EXPECT_LT(bytes, 1'060'000'000);
 }

@@ -17,6 +17,7 @@
 namespace stableaa::batch_queue_test {
 
 using learner_run_test::Feeder;
+using learner_run_test::kActions;
 using learner_run_test::VectorWorld;
 
 // A queue on a small replay; records which updates' batches were evaluated, in order.

@@ -56,9 +56,13 @@ RunOptions Options(const std::vector<std::string>& assignments = {}) {
 TEST(DqnAgent, NeedsDiscreteActions) {
   const RunOptions options = Options({"train.env=classic/pendulum"});
   const EnvironmentSpec spec = MakeEnvironment("classic/pendulum")->spec();
-  EXPECT_EQ(MessageOf([&] { RequireAgentFits(options, spec); }),
-            "classic/pendulum has continuous actions (float 1 in [-2, 2]); the agents of the DQN "
-            "family need discrete ones");
+  const std::string message = MessageOf([&] { RequireAgentFits(options, spec); });
+  EXPECT_TRUE(message.starts_with(
+      "classic/pendulum has continuous actions (float 1 in [-2, 2]), and agents of preset "
+      "stable-aa choose among numbered ones; presets that fit: "))
+      << message;
+  EXPECT_NE(message.find("td3-stable"), std::string::npos) << message;
+  EXPECT_EQ(message.find("dqn"), std::string::npos) << message;
 }
 
 TEST(DqnAgent, UpdatesAtItsIntervalsOnceTheReplayHasStarted) {

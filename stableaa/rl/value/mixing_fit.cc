@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
@@ -134,7 +135,7 @@ double MixingFit::NewestResidual(const SampledColumns& columns) {
   return std::sqrt(squares) / std::sqrt(static_cast<double>(newest.size()));
 }
 
-Mixing MixingFit::Fit(const SampledColumns& columns, std::int64_t step) {
+void MixingFit::Fit(const SampledColumns& columns, std::int64_t step, Mixing& mixing) {
   const double eta = options_.eta.At(step);
   if (EtaIsGiven(options_)) {
     etas_[0] = eta;
@@ -142,15 +143,17 @@ Mixing MixingFit::Fit(const SampledColumns& columns, std::int64_t step) {
   }
   const std::size_t networks = columns.residuals.size();
   const std::size_t n = columns.residuals.front().size(), half = n / 2;
-  std::vector<double> newest(networks, 0.0);
-  newest.back() = 1;
-  Mixing mixing{.alpha = newest, .eta = eta};
-  mixing.residual = ResidualNorm(columns, newest, 0, n) / std::sqrt(static_cast<double>(n));
-  if (networks == 1) return mixing;
+  newest_.assign(networks, 0.0);
+  newest_.back() = 1;
+  std::vector<double> alpha = std::move(mixing.alpha);  // for its memory
+  alpha = newest_;
+  mixing = {.alpha = std::move(alpha), .eta = eta};
+  mixing.residual = ResidualNorm(columns, newest_, 0, n) / std::sqrt(static_cast<double>(n));
+  if (networks == 1) return;
 
   // Fitted on the first half, judged on the second.
   const bool splits = half > 0;
-  const double newest_norm = splits ? ResidualNorm(columns, newest, half, n) : kNaN;
+  const double newest_norm = splits ? ResidualNorm(columns, newest_, half, n) : kNaN;
   double best_norm = std::numeric_limits<double>::infinity();
   std::size_t best = etas_.size() - 1;  // the strongest penalty, if there is nothing to judge by
   if (splits) {
@@ -181,7 +184,6 @@ Mixing MixingFit::Fit(const SampledColumns& columns, std::int64_t step) {
   } else {
     mixing.alpha = weights.alpha;
   }
-  return mixing;
 }
 
 }  // namespace stableaa

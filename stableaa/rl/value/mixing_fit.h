@@ -59,8 +59,9 @@ class MixingFit {
  public:
   explicit MixingFit(const AgentOptions& options);
 
-  // `step`: of the run, for agent.eta.
-  Mixing Fit(const SampledColumns& columns, std::int64_t step);
+  // `step`: of the run, for agent.eta. Once the window is full, allocates nothing if `mixing` is from
+  // an earlier fit.
+  void Fit(const SampledColumns& columns, std::int64_t step, Mixing& mixing);
 
   // Root of the mean square of the newest network's residuals.
   static double NewestResidual(const SampledColumns& columns);
@@ -73,6 +74,7 @@ class MixingFit {
   std::vector<std::span<const double>> residual_spans_, difference_spans_;
   std::vector<WeightSolver> solvers_;  // one per candidate eta
   std::vector<double> etas_;
+  std::vector<double> newest_;  // the weights of the newest network alone
 };
 
 }  // namespace stableaa

@@ -63,7 +63,9 @@ double WeightFitter::NewestResidual(const ReplayBatch& sample, const FrozenValue
 Mixing WeightFitter::Fit(const ReplayBatch& sample, const FrozenValues& values, std::int64_t time,
                          std::int64_t step) {
   ComputeResiduals(sample, values, time);
-  return fit_.Fit(columns_, step);
+  Mixing mixing;
+  fit_.Fit(columns_, step, mixing);
+  return mixing;
 }
 
 }  // namespace stableaa
