@@ -118,7 +118,8 @@ class SmallRun {
       if (!name.starts_with("segment-")) continue;
       Segment segment = {.file = file.path()};
       segment.part.payload = ReadCheckedFile(file.path(), kSegmentKind, kSegmentVersion).payload;
-      segment.part.fields = CheckpointFields::OfSegment(segment.part.payload, fields.compressed());
+      segment.part.fields = CheckpointFields::OfSegment(segment.part.payload, fields.compressed(),
+                                                        fields.action_floats());
       segment.checksum =
           fields["replay.checksum[" + std::to_string(std::stoll(name.substr(8))) + "]"];
       segments_.push_back(std::move(segment));
@@ -308,7 +309,7 @@ SmallRun::Way WayOf(std::span<const std::uint8_t> input) {
 void Try(std::span<const std::uint8_t> input) {
   static const bool is_silent = (SetLogLevel(LogLevel::kSilent), true);
   Require(is_silent);
-  static std::array<SmallRun, 5> runs = {
+  static std::array<SmallRun, 7> runs = {
       SmallRun(Options("classic/cartpole", "stable-aa",
                        {"agent.n_step=3", "replay.prioritized=true", "train.lookahead_updates=2",
                         "agent.weights.refresh=update"})),
@@ -319,7 +320,11 @@ void Try(std::span<const std::uint8_t> input) {
                        {"network.layers=flatten linear(1) relu", "replay.compression=zstd"})),
       SmallRun(Options("classic/cartpole", "stable-aa",
                        {"exploration.policy=softmax", "agent.backup=dynamic-boltzmann",
-                        "agent.restart=interval", "agent.restart_interval_updates=9"}))};
+                        "agent.restart=interval", "agent.restart_interval_updates=9"})),
+      SmallRun(
+          Options("classic/pendulum", "td3-stable",
+                  {"agent.n_step=3", "replay.prioritized=true", "control.noise_correlation=0.5"})),
+      SmallRun(Options("classic/pendulum", "sac-raa", {"replay.compression=lz4"}))};
   runs[input.front() % runs.size()].Try(input.subspan(1), WayOf(input));
 }
 

@@ -49,8 +49,11 @@ std::string NetworkName(const RunOptions& options, const std::string& network) {
   return Family(network) + (options.agent.head == HeadKind::kDueling ? "-dueling" : "");
 }
 
+enum class Warnings { kYes, kNo };  // of idle keys; once is enough
+
 // `env` is the network's, or none if the user chooses.
-RunOptions Options(const AgentBench& bench, const std::optional<std::string>& env = {}) {
+RunOptions Options(const AgentBench& bench, const std::optional<std::string>& env = {},
+                   Warnings warnings = Warnings::kYes) {
   SettingsFlags flags = bench.settings;
   if (env) flags.env = *env;
   const TrainOptions defaults;
@@ -61,13 +64,13 @@ RunOptions Options(const AgentBench& bench, const std::optional<std::string>& en
       flags.Apply(config, {.env = defaults.env, .preset = defaults.preset});
   settings.run.train.threads = bench.threads;
   settings.run.Validate();
-  WarnOfIdleKeys(before, config, IdleKeys(settings.run));
+  if (warnings == Warnings::kYes) WarnOfIdleKeys(before, config, IdleKeys(settings.run));
   return settings.run;
 }
 
 // The network's family; for agents with continuous actions kControlNetwork.
 std::string FamilyFor(const AgentBench& bench) {
-  const RunOptions options = Options(bench, HalfCheetahSizes().id);
+  const RunOptions options = Options(bench, HalfCheetahSizes().id, Warnings::kNo);
   const bool is_control = IsControl(options.agent.algorithm);
   const std::string family =
       Family(bench.network.value_or(is_control ? kControlNetwork : "minatar"));

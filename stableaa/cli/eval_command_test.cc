@@ -221,7 +221,7 @@ TEST_F(EvalCommand, MistakesAreNamed) {
             "takes 4 numbers and gives values of 2 actions, but minatar/breakout shows 4 planes of "
             "10x10 in [0, 1] and has 6 actions"},
            {{Path("pole.safetensors"), "--env", "classic/mountain_car"}, "has 3 actions"},
-           {{Path("pole.safetensors"), "--env", "classic/pendulum"}, "numbered ones"},
+           {{Path("pole.safetensors"), "--env", "classic/pendulum"}, "has continuous actions (1)"},
            {{Path("pole.safetensors"), "--env", "classic/cartpol"}, "did you mean"},
            {{Path("pole.safetensors"), "--env", "classic/cartpole", "--weights", "best"},
             "--weights chooses among those of a run"},

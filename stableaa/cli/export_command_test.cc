@@ -85,6 +85,7 @@ TEST_F(ExportCommand, DescribesItAsJson) {
                           {"env", "minatar/breakout"},
                           {"observation_type", "uint8"},
                           {"observation_shape", {10, 10, 4}},
+                          {"output", "q_values"},
                           {"actions", 6},
                           {"parameters", ParameterCount(Drawn("").plan())},
                           {"weights", Path("run/weights/latest.safetensors")},
@@ -107,7 +108,8 @@ TEST_F(ExportCommand, WhatDoesNotFitIsRefusedAndNothingIsWritten) {
   ExpectWords(Refusal({Path("run/weights/best.safetensors"), "--onnx", file}), {"give --env"});
   ExpectWords(Refusal({run, "--env", "classic/cartpole", "--onnx", file}),
               {"the network takes 4 planes of 10x10", "4 numbers"});
-  ExpectWords(Refusal({run, "--env", "classic/pendulum", "--onnx", file}), {"agents choose among"});
+  ExpectWords(Refusal({run, "--env", "classic/pendulum", "--onnx", file}),
+              {"has continuous actions (1)"});
   ExpectWords(Refusal({run, "--weights", "newest", "--onnx", file}), {"--weights"});
   ExpectWords(Refusal({run, "--set", "eval.episodes=3", "--onnx", file}), {"no games are played"});
   ExpectWords(Refusal({run, "--onnx", Path("nowhere/q.onnx")}, 1), {"cannot write"});

@@ -172,6 +172,34 @@ TEST_F(FullTrainCommand, KillsChangeNothingWithSeveralEnvironments) {
       {.most = 6, .max_threads = 3, .seed = 42});
 }
 
+TEST_F(TrainCommand, KillsChangeNothingWithContinuousActions) {
+  ExpectKillsToChangeNothing(folder_.path(),
+                             kPendulum + Arguments{"--preset", "td3-stable"} +
+                                 Sets({"agent.targets=4", "control.noise_correlation=0.5"}),
+                             {.most = 5, .max_threads = 2, .seed = 51});
+}
+
+TEST_F(FullTrainCommand, KillsChangeNothingForAnyAgentWithContinuousActions) {
+  const Arguments returns =
+      Sets({"agent.n_step=3", "replay.prioritized=true", "replay.importance_steps=500"});
+  const Arguments three = Sets({"env.num_envs=3", "train.update_interval_steps=2"});
+  const auto preset = [](const std::string& name) { return Arguments{"--preset", name}; };
+  std::uint64_t seed = 52;
+  for (const Arguments& variant : std::vector<Arguments>{
+           preset("td3") + Sets({"control.policy_delay=3"}), preset("td3") + three + returns,
+           preset("sac"), preset("sac") + three,
+           preset("td3-stable") + three + Sets({"agent.weights.safeguard=true"}),
+           preset("td3-stable") + returns + Sets({"agent.weights.eta=auto"}), preset("td3-raa"),
+           preset("td3-raa") + three + Sets({"control.actor_loss=mixed"}),
+           preset("sac-stable") + Sets({"control.window=consecutive", "control.temperature=0.2"}),
+           preset("ddpg") + Sets({"replay.compression=lz4", "agent.mixer=average"})}) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(variant, " ")));
+    ExpectKillsToChangeNothing(folder_.path(), kPendulum + variant,
+                               {.most = 6, .max_threads = 3, .seed = seed++});
+    if (HasFailure()) break;
+  }
+}
+
 TEST_F(FullTrainCommand, KillsChangeNothingOnAtari) {
   if (!HasAtari()) GTEST_SKIP() << "scripts/atari makes a Python with ale-py";
   ExpectKillsToChangeNothing(
@@ -272,27 +300,32 @@ struct KillsCase {
   std::string name;
   bool evaluates_before_the_end = true;
   int num_envs = 1;
+  std::string preset = "stable-aa";
 
   friend void PrintTo(const KillsCase& one, std::ostream* out) { *out << one.name; }
 };
 
 class TrainCommandKills : public TrainCommand, public testing::WithParamInterface<KillsCase> {};
-INSTANTIATE_TEST_SUITE_P(Full, TrainCommandKills,
-                         testing::Values(KillsCase{.name = "EvaluationBeforeTheEnd"},
-                                         KillsCase{.name = "EvaluationAtTheEnd",
-                                                   .evaluates_before_the_end = false},
-                                         KillsCase{.name = "ThreeEnvironments", .num_envs = 3}),
-                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(
+    Full, TrainCommandKills,
+    testing::Values(KillsCase{.name = "EvaluationBeforeTheEnd"},
+                    KillsCase{.name = "EvaluationAtTheEnd", .evaluates_before_the_end = false},
+                    KillsCase{.name = "ThreeEnvironments", .num_envs = 3},
+                    KillsCase{.name = "ContinuousActions", .preset = "td3-stable"}),
+    testing::PrintToStringParamName());
 
 TEST_P(TrainCommandKills, AKillAtAnySystemCallChangesNothing) {
   const int n = GetParam().num_envs;
   const bool evaluates = GetParam().evaluates_before_the_end;
+  const bool is_control = GetParam().preset != "stable-aa";
   const int steps = 175 * n;
   // One checkpoint besides those at start and end; all logs grow in between. It drops segments, and
   // so does the last one: a stream has more states by then than its share of the replay and its
   // reserve of some 70.
   const Arguments run =
-      Arguments{"--env", "classic/cartpole", "--steps", std::to_string(steps)} +
+      Arguments{"--env",    is_control ? "classic/pendulum" : "classic/cartpole",
+                "--preset", GetParam().preset,
+                "--steps",  std::to_string(steps)} +
       Sets({"network.hidden=[4]", "train.batch=2", "replay.start=10",
             fmt::format("replay.size={}", 72 * n), fmt::format("env.num_envs={}", n),
             "train.lookahead_updates=0", "agent.target_interval_updates=10",
@@ -352,6 +385,34 @@ TEST_F(TrainCommand, TheNumberOfThreadsChangesNothing) {
     ExpectDone(Train(run + Arguments{"--threads", threads, "--out", Path(threads)}));
     ExpectSameResults(Path(threads), one);
   }
+}
+
+TEST_F(TrainCommand, TheNumberOfThreadsChangesNothingWithContinuousActions) {
+  for (const std::string preset : {"td3-stable", "sac-raa"}) {
+    SCOPED_TRACE(preset);
+    const Arguments run = kPendulum + Arguments{"--preset", preset} + Sets({"train.batch=40"});
+    const fs::path one = Start(preset + "-one", run);
+    for (const std::string threads : {"2", "3"}) {
+      const std::string name = preset + threads;
+      ExpectDone(Train(run + Arguments{"--threads", threads, "--out", Path(name)}));
+      ExpectSameResults(Path(name), one);
+    }
+  }
+}
+
+// Each part of the run with another number.
+TEST_F(TrainCommand, ARunMayGoOnWithOtherThreads) {
+  const Arguments run = kPendulum + Arguments{"--preset", "td3-raa"};
+  const fs::path straight = Start("straight", run);
+  Arguments first = run;
+  *(std::ranges::find(first, "--steps") + 1) = "330";
+  const fs::path parts = Start("parts", first);
+  const auto go_on = [&](const std::string& threads, const std::string& steps) {
+    ExpectDone(Train({"--resume", parts.string(), "--threads", threads, "--steps", steps}));
+  };
+  go_on("3", "520");
+  go_on("2", "900");
+  ExpectSameResults(parts, straight);
 }
 
 TEST_F(FullTrainCommand, TheNumberOfThreadsChangesNothingOnMinatar) {

@@ -54,6 +54,15 @@ inline const Arguments kCartpole =
           "train.log_interval_steps=100", "checkpoint.interval_steps=100",
           "exploration.epsilon_steps=500", "checkpoint.keep_weights=every 70 steps"});
 
+// The same with continuous actions: a hundred and more updates between two checkpoints, and copies of
+// critics at each of them where critics are mixed.
+inline const Arguments kPendulum =
+    Arguments{"--env", "classic/pendulum", "--steps", "900"} +
+    Sets({"network.hidden=[16,16]", "train.batch=8", "replay.start=100", "replay.size=700",
+          "agent.weights.batch=24", "agent.target_interval_updates=45", "eval.interval_steps=300",
+          "eval.episodes=2", "env.max_episode_steps=60", "train.log_interval_steps=100",
+          "checkpoint.interval_steps=110", "checkpoint.keep_weights=every 70 steps"});
+
 inline const Arguments kOneThread = {"--threads", "1"};
 
 class TrainCommand : public ::testing::Test {

@@ -1,6 +1,7 @@
 // onnx_export_crosscheck DIR: writes some networks as ONNX models, with observations and the values
 // that the library gives them, for onnx_export_crosscheck.py to compare with ONNX Runtime.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -125,6 +126,48 @@ void WriteImageCases(const std::filesystem::path& folder) {
   }
 }
 
+// Actors, with weights so large that many outputs are near the bounds, one of which is no interval.
+void WriteActorCases(const std::filesystem::path& folder) {
+  const OnnxActions row = {.shape = {3}, .low = {-2, .5F, 4}, .high = {1, .75F, 4}};
+  const OnnxActions square = {
+      .shape = {2, 2}, .low = {-1, -1e6F, 0, 3e5F}, .high = {1, 1e6F, 1e-3F, 300001}};
+  struct Case {
+    std::string name, spec;
+    OnnxActions actions;
+  };
+  for (const auto& [name, spec, actions] :
+       {Case{"actor", "vector(5) linear(16) relu linear(3) tanh", row},
+        Case{"actor-gaussian", "vector(5) linear(16) relu linear(6)", row},
+        Case{"actor-square", "vector(5) linear(4) tanh", square},
+        Case{"actor-gaussian-square", "vector(5) linear(8)", square}}) {
+    const auto plan = std::make_shared<const Plan>(MakePlan(ParseSpec(spec)));
+    RandomStream random(1, name);
+    Parameters parameters(plan);
+    parameters.Initialise(random);
+    for (float& weight : parameters.block()) weight *= 4;
+    const RandomInput input(plan->spec.input, kCount, random);
+    const auto outputs = static_cast<std::size_t>(plan->outputs());
+    std::vector<float> found(kCount * outputs);
+    CompileNetwork(plan, {.batch = kCount})->Forward(parameters, input.view(), found);
+    const std::size_t elements = actions.low.size();
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < kCount * elements; ++i) {
+      const std::size_t k = i % elements;
+      const auto output = static_cast<double>(found[i / elements * outputs + k]);
+      const double unit = outputs == elements ? output : std::tanh(output);
+      const auto low = static_cast<double>(actions.low[k]);
+      const auto high = static_cast<double>(actions.high[k]);
+      expected.push_back(low + (unit + 1) / 2 * (high - low));
+    }
+    const std::vector<int> shape = {5};
+    WriteOnnx(folder / (name + ".onnx"), parameters, {.shape = shape}, {{"case", name}}, actions);
+    std::ofstream(folder / (name + ".json"))
+        << nlohmann::json{{"shape", shape},      {"observations", input.Joined()},
+                          {"actions", expected}, {"action_shape", actions.shape},
+                          {"low", actions.low},  {"high", actions.high}};
+  }
+}
+
 }  // namespace
 }  // namespace stableaa
 
@@ -150,5 +193,6 @@ int main(int argc, char** argv) {
   stableaa::WriteCase(argv[1], "flat-frames",
                       stableaa::ParseSpec("frames(2, 5, 4, 3) flatten linear(3)"), true);
   stableaa::WriteMemoryCase(argv[1]);
+  stableaa::WriteActorCases(argv[1]);
   stableaa::WriteImageCases(argv[1]);
 }

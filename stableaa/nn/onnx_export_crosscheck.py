@@ -3,9 +3,11 @@
 Usage: onnx_export_crosscheck.py PROGRAM, which is onnx_export_crosscheck.cc. Called as `PROGRAM
 DIR`, it writes for each case
   DIR/<case>.onnx   the network
-  DIR/<case>.json   {"shape": of an observation, "observations": [...], "q": [...]}, of 7 samples
+  DIR/<case>.json   {"shape": of an observation, "observations": [...], "q": [...]}, of 7 samples;
+                    of actors "actions", "action_shape", "low" and "high" in the place of "q"
 ONNX's own checker has to accept the model, and the values have to agree for all samples at once and
-for each alone. An error is the largest difference relative to the largest value.
+for each alone. An error is the largest difference relative to the largest value; of actions, each
+element's relative to its largest. Actions have to be within their bounds.
 
 Exits with 0 if all agree, 1 if any does not, 77 (skipped) without onnx and onnxruntime.
 """
@@ -29,8 +31,8 @@ COUNT = 7
 TYPES = {"tensor(uint8)": np.uint8, "tensor(float)": np.float32}
 
 
-def check_model(path, shape):
-    """Returns a session that runs the model."""
+def check_model(path, shape, output):
+    """Returns a session that runs the model. `output` is the name of its output."""
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
     operators = [(entry.domain, entry.version) for entry in model.opset_import]
@@ -43,24 +45,34 @@ def check_model(path, shape):
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     (given,), (made,) = session.get_inputs(), session.get_outputs()
     assert (given.name, given.shape) == ("observation", ["batch", *shape]), given
-    assert (made.name, made.type, made.shape[0]) == ("q_values", "tensor(float)", "batch"), made
+    assert (made.name, made.type, made.shape[0]) == (output, "tensor(float)", "batch"), made
     return session
 
 
 def error_of_case(path):
     case = json.loads(path.with_suffix(".json").read_text())
-    session = check_model(path, case["shape"])
+    output = "actions" if "actions" in case else "q_values"
+    session = check_model(path, case["shape"], output)
     observations = np.array(case["observations"], TYPES[session.get_inputs()[0].type])
     observations = observations.reshape(COUNT, *case["shape"])
-    expected = np.array(case["q"]).reshape(COUNT, -1)
+    if output == "actions":
+        expected = np.array(case["actions"]).reshape(COUNT, *case["action_shape"])
+        assert session.get_outputs()[0].shape == ["batch", *case["action_shape"]]
+        low, high = (np.array(case[bound], np.float32).reshape(case["action_shape"])
+                     for bound in ("low", "high"))
+        scale = np.maximum(np.abs(low), np.abs(high))
+    else:
+        expected = np.array(case["q"]).reshape(COUNT, -1)
+        scale = np.abs(expected).max()
 
     def values(batch):
-        return session.run(["q_values"], {"observation": batch})[0]
+        return session.run([output], {"observation": batch})[0]
 
     together = values(observations)
     alone = np.concatenate([values(observations[i : i + 1]) for i in range(COUNT)])
-    scale = np.abs(expected).max()
-    return max(np.abs(found - expected).max() / scale for found in (together, alone))
+    if output == "actions":
+        assert np.all((low <= together) & (together <= high)), path.stem
+    return max((np.abs(found - expected) / scale).max() for found in (together, alone))
 
 
 def main():

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onnx_model.pb.h"
@@ -133,6 +134,50 @@ TEST(OnnxExport, NodesAreInOrder) {
     }
     EXPECT_EQ(graph.node(graph.node_size() - 1).output(0), "q_values");
   }
+}
+
+onnx::Model ExportedActor(const std::string& spec, const OnnxActions& actions) {
+  onnx::Model model;
+  EXPECT_TRUE(
+      model.ParseFromString(OnnxModel(Drawn(ParseSpec(spec)), {.shape = {3}}, {}, actions)));
+  return model;
+}
+
+TEST(OnnxExport, AnActorGivesActionsOfTheEnvironmentsShape) {
+  using Words = std::vector<std::string>;
+  const OnnxActions pair = {.shape = {2}, .low = {-2, 0}, .high = {2, 5}};
+  const onnx::Model plain = ExportedActor("vector(3) linear(2) tanh", pair);
+  EXPECT_EQ(plain.graph().output(0).name(), "actions");
+  EXPECT_EQ(SidesOf(plain.graph().output(0)), "batch,2");
+  EXPECT_EQ(Operators(plain), (Words{"Gemm", "Tanh", "Mul", "Add", "Max", "Min"}));
+  // Two outputs per element: the means come first.
+  const onnx::Model gaussian = ExportedActor("vector(3) linear(4)", pair);
+  EXPECT_EQ(Operators(gaussian), (Words{"Gemm", "Slice", "Tanh", "Mul", "Add", "Max", "Min"}));
+  const OnnxActions square = {
+      .shape = {2, 2}, .low = std::vector<float>(4, -1), .high = std::vector<float>(4, 1)};
+  const onnx::Model shaped = ExportedActor("vector(3) linear(4) tanh", square);
+  EXPECT_EQ(SidesOf(shaped.graph().output(0)), "batch,2,2");
+  EXPECT_EQ(Operators(shaped).back(), "Reshape");
+  // The bounds are in the model as they are.
+  std::map<std::string, std::string> bounds;
+  for (const onnx::Tensor& tensor : plain.graph().initializer()) {
+    bounds[tensor.name()] = tensor.raw_data();
+  }
+  for (const auto& [name, expected] :
+       {std::pair("actions.low", pair.low), std::pair("actions.high", pair.high)}) {
+    ASSERT_EQ(bounds[name].size(), 8U);
+    EXPECT_EQ(std::memcmp(bounds[name].data(), expected.data(), 8), 0) << name;
+  }
+}
+
+TEST(OnnxExport, ActionsThatDoNotFitAreRefused) {
+  const auto refused = [](const std::string& spec, const OnnxActions& actions) {
+    return MessageOf([&] { OnnxModel(Drawn(ParseSpec(spec)), {.shape = {3}}, {}, actions); });
+  };
+  EXPECT_EQ(refused("vector(3) linear(3) tanh", {.shape = {2}, .low = {0, 0}, .high = {1, 1}}),
+            "a network with 3 outputs cannot give actions of 2 numbers with 2 and 2 bounds");
+  EXPECT_EQ(refused("vector(3) linear(2) tanh", {.shape = {2}, .low = {0}, .high = {1, 1}}),
+            "a network with 2 outputs cannot give actions of 2 numbers with 1 and 2 bounds");
 }
 
 TEST(OnnxExport, AVectorOfTwoPartsIsOneInput) {

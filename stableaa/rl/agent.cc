@@ -27,11 +27,14 @@ std::vector<std::string> PresetsFor(bool continuous) {
 void RequireKindOfActions(const RunOptions& options, const EnvironmentSpec& spec) {
   const bool continuous = spec.action.kind == Space::Kind::kBox;
   if (continuous == IsControl(options)) return;
-  throw BadInput(fmt::format(
-      "{} has {} actions ({}), and agents of preset {} {}; presets that fit: {}",
-      options.train.env, continuous ? "continuous" : "numbered", Describe(spec.action),
-      options.train.preset, continuous ? "choose among numbered ones" : "need continuous ones",
-      fmt::join(PresetsFor(continuous), ", ")));
+  throw BadInput(
+      fmt::format("{} has {} actions ({}), and agents of preset {} (agent.algorithm = {}) {}; "
+                  "presets that fit: "
+                  "{}",
+                  options.train.env, continuous ? "continuous" : "numbered", Describe(spec.action),
+                  options.train.preset, NameOf(options.agent.algorithm),
+                  continuous ? "choose among numbered ones" : "need continuous ones",
+                  fmt::join(PresetsFor(continuous), ", ")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The TOML files of configs/families and configs/presets, compiled in.
+// The TOML files of configs/families, configs/presets and configs/tuned, compiled in.
 #ifndef STABLEAA_RL_RUN_BUILT_IN_CONFIGS_H_
 #define STABLEAA_RL_RUN_BUILT_IN_CONFIGS_H_
 

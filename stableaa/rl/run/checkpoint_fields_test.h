@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -23,11 +24,20 @@ struct CheckpointField {
   std::size_t bytes = 0;   // 1, 4 or 8
 };
 
+// What the bytes alone do not reveal of an agent with continuous actions.
+struct ControlShape {
+  int critics = 2;
+  int critic_tensors = 0;
+  bool is_gaussian = false;  // otherwise its actor has a Polyak average
+  bool mixes = false;
+};
+
 // What the bytes alone do not reveal.
 struct CheckpointShape {
   std::size_t environment_bytes = 0;  // from Environment::Save
-  int tensors = 0;                    // in the network
+  int tensors = 0;                    // in the network that acts
   std::int64_t segment_states = 0;
+  std::optional<ControlShape> control = {};
 };
 
 class CheckpointFields {
@@ -42,7 +52,14 @@ class CheckpointFields {
     for (const char* const name : {"episodes", "episode_return", "episode_length", "logged_step"}) {
       U64(name);
     }
-    for (const std::string sum : {"loss", "td_abs", "q_mean", "episode_return", "episode_length"}) {
+    std::vector<std::string> sums = {"loss", "td_abs", "q_mean"};
+    if (shape.control) sums.emplace_back("actor_value");
+    if (shape.control && shape.control->is_gaussian) {
+      sums.insert(sums.end(), {"entropy", "temperature"});
+    }
+    if (shape.control && shape.control->mixes) sums.emplace_back("alpha_spread");
+    sums.insert(sums.end(), {"episode_return", "episode_length"});
+    for (const std::string& sum : sums) {
       U64("sums." + sum + ".sum");
       U64("sums." + sum + ".count");
     }
@@ -53,26 +70,15 @@ class CheckpointFields {
     Replay(shape.segment_states);
     Random("replay_random");
     Random("weights_random");
-    Parameters("online", shape.tensors);
-    Optimizer(shape.tensors);
-    Bool("targets.untrained");
-    const std::uint64_t targets = U64("targets.count");
-    for (std::uint64_t k = 0; k < targets; ++k) {
-      Parameters(Numbered("targets", k), shape.tensors);
-    }
-    Mixing();
-    for (const char* const name :
-         {"updates", "shifts", "restarts", "fallbacks", "restarted_at", "best_residual"}) {
-      U64(std::string("learner.") + name);
-    }
-    Queue();
+    shape.control ? Control(shape.tensors, *shape.control) : Dqn(shape.tensors);
     in_.ExpectEnd();
   }
 
   // The fields in the payload of a segment file.
-  static std::vector<CheckpointField> OfSegment(std::span<const std::byte> payload,
-                                                bool compressed) {
+  static std::vector<CheckpointField> OfSegment(std::span<const std::byte> payload, bool compressed,
+                                                std::uint32_t action_floats = 0) {
     CheckpointFields fields(payload);
+    fields.action_floats_ = action_floats;
     fields.Segment("segment", compressed);
     fields.in_.ExpectEnd();
     return std::move(fields.all_);
@@ -86,6 +92,8 @@ class CheckpointFields {
   }
   // Whether the replay compresses its frames.
   bool compressed() const { return compressed_; }
+  // Numbers of a continuous action; otherwise 0.
+  std::uint32_t action_floats() const { return action_floats_; }
 
  private:
   explicit CheckpointFields(std::span<const std::byte> payload) : in_(payload, "segment") {}
@@ -157,13 +165,17 @@ class CheckpointFields {
       U32(state + ".reward");
       U8(state + ".flags");
     }
+    for (std::uint64_t k = 0; k < std::uint64_t{states} * action_floats_; ++k) {
+      U32(Numbered(name + ".action_value", k));
+    }
     for (std::uint64_t k = 0; compressed && k < frames; ++k) U32(Numbered(name + ".blob", k));
     Text(name + ".blobs");
   }
   void Replay(std::int64_t segment_states) {
-    for (const char* const name : {"stack", "frame_bytes", "size"}) {
-      U64(std::string("replay.") + name);
-    }
+    U32("replay.stack");
+    action_floats_ = U32("replay.action_floats");
+    U64("replay.frame_bytes");
+    U64("replay.size");
     compressed_ = U64("replay.compression") != 0;
     U64("replay.n_step");
     U64("replay.discount");
@@ -183,12 +195,56 @@ class CheckpointFields {
   void Parameters(const std::string& name, int tensors) {
     for (int k = 0; k < tensors; ++k) Array(Numbered(name, static_cast<std::uint64_t>(k)), 4);
   }
-  void Optimizer(int tensors) {
-    const bool has_mean = U8("optimizer.kind") != 0;
-    Text("optimizer.network");
-    U64("optimizer.steps");
-    Parameters("optimizer.square", tensors);
-    if (has_mean) Parameters("optimizer.mean", tensors);
+  void Optimizer(const std::string& name, int tensors) {
+    const bool has_mean = U8(name + ".kind") != 0;
+    Text(name + ".network");
+    U64(name + ".steps");
+    Parameters(name + ".square", tensors);
+    if (has_mean) Parameters(name + ".mean", tensors);
+  }
+  // The learner of an agent of the DQN family, after its random streams.
+  void Dqn(int tensors) {
+    Parameters("online", tensors);
+    Optimizer("optimizer", tensors);
+    Bool("targets.untrained");
+    const std::uint64_t targets = U64("targets.count");
+    for (std::uint64_t k = 0; k < targets; ++k) Parameters(Numbered("targets", k), tensors);
+    Mixing();
+    for (const char* const name :
+         {"updates", "shifts", "restarts", "fallbacks", "restarted_at", "best_residual"}) {
+      U64(std::string("learner.") + name);
+    }
+    Queue();
+  }
+  // The same of an agent with continuous actions, and its exploration noise.
+  void Control(int tensors, const ControlShape& shape) {
+    Random("noise_random");
+    Parameters("actor", tensors);
+    if (!shape.is_gaussian) Parameters("actor_average", tensors);
+    Optimizer("actor_optimizer", tensors);
+    const auto critics = static_cast<std::uint64_t>(shape.critics);
+    for (std::uint64_t c = 0; c < critics; ++c) {
+      Parameters(Numbered("critic", c), shape.critic_tensors);
+      Parameters(Numbered("critic_average", c), shape.critic_tensors);
+      Optimizer(Numbered("critic_optimizer", c), shape.critic_tensors);
+    }
+    const std::uint64_t copies = U64("history.copies");
+    const bool has_pending = Bool("history.has_pending");
+    for (std::uint64_t k = 0; k < copies; ++k) Copy(Numbered("history.copy", k), shape);
+    if (has_pending) Copy("history.pending", shape);
+    Mixing();
+    for (const char* const name : {"logarithm", "mean", "square", "steps"}) {
+      U64(std::string("temperature.") + name);
+    }
+    for (const char* const name : {"updates", "copies", "fallbacks", "actor_value", "entropy"}) {
+      U64(std::string("learner.") + name);
+    }
+    Array("noise", 4);
+  }
+  void Copy(const std::string& name, const ControlShape& shape) {
+    for (int c = 0; c < shape.critics; ++c) {
+      Parameters(name + ".critic" + std::to_string(c), shape.critic_tensors);
+    }
   }
   void Mixing() {
     U64("mixing.count");
@@ -217,6 +273,7 @@ class CheckpointFields {
   ByteReader in_;
   std::vector<CheckpointField> all_;
   bool compressed_ = false;
+  std::uint32_t action_floats_ = 0;
 };
 
 }  // namespace stableaa

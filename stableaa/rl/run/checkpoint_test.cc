@@ -54,7 +54,10 @@ RunOptions Options(const std::string& preset, const std::vector<std::string>& as
   std::vector<std::string> all = {"replay.size=64", "agent.weights.batch=8",
                                   "checkpoint.interval_steps=1000", "network.hidden=[3]"};
   all.insert(all.end(), assignments.begin(), assignments.end());
-  return SmallRunOptions("classic/cartpole", preset, all);
+  // Agents with continuous actions balance a pendulum.
+  const bool is_control =
+      IsControl(SmallRunOptions("classic/cartpole", preset, {}).agent.algorithm);
+  return SmallRunOptions(is_control ? "classic/pendulum" : "classic/cartpole", preset, all);
 }
 
 // A run that was stopped in step 110 and whose numbers can all be changed.
@@ -100,8 +103,8 @@ class StoppedRun {
   // Writes the segment's file and its checksum in the state.
   void WriteSegmentWith(std::int64_t number, const std::string& field, std::uint64_t value) const {
     Bytes segment_payload = ReadCheckedFile(segment(number), "replay", 1).payload;
-    for (const CheckpointField& one :
-         CheckpointFields::OfSegment(segment_payload, fields().compressed())) {
+    for (const CheckpointField& one : CheckpointFields::OfSegment(
+             segment_payload, fields().compressed(), fields().action_floats())) {
       if (one.name == field) Set(segment_payload, one, value);
     }
     WriteCheckedFile(segment(number), "replay", 1, segment_payload);
@@ -380,14 +383,125 @@ TEST_F(CheckpointTest, BatchesAreOfTransitionsThatAreThere) {
   }
 }
 
+// ---- Agents with continuous actions ----
+
+const std::vector<std::string> kSpaced = {"agent.n_step=3", "replay.prioritized=true",
+                                          "replay.importance_steps=200", "agent.targets=4",
+                                          "agent.target_interval_updates=20"};
+
+TEST_F(CheckpointTest, OfContinuousControlIsSoundToBeginWith) {
+  const StoppedRun run(folder_ / "run", Options("td3-stable", kSpaced));
+  const std::unique_ptr<Trainer> trainer = Resume(run);
+  ASSERT_TRUE(trainer);
+  EXPECT_EQ(run.Get("learner.updates"), 70U);
+  EXPECT_EQ(run.Get("learner.copies"), 3U);
+  EXPECT_EQ(run.Get("history.copies"), 2U);
+  EXPECT_EQ(run.Get("history.has_pending"), 1U);
+  EXPECT_EQ(run.Get("actor_optimizer.steps"), 35U);
+  EXPECT_EQ(run.Get("replay.action_floats"), 1U);
+}
+
+TEST_F(CheckpointTest, ContinuousActionsAreFiniteAndOfTheirSize) {
+  const StoppedRun run(folder_ / "run", Options("td3-stable", kSpaced));
+  const auto number = static_cast<std::int64_t>(run.Get("replay.oldest")) + 1;
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    ExpectRefused(run, {{"replay.segment.action_value[0]", FloatBits(value)}},
+                  {"finite numbers of an action"});
+    run.WriteSegmentWith(number, "segment.action_value[3]", FloatBits(value));
+    ExpectRefusal(run, run.segment(number), {"finite numbers of an action"});
+  }
+  ExpectRefused(run, {{"replay.segment.state[0].action", 1}}, {"expected an action from 0 to 0"});
+  for (const std::uint64_t floats : {0, 2}) {
+    ExpectRefused(run, {{"replay.action_floats", floats}}, {"expected a replay with actions of 1"});
+  }
+}
+
+TEST_F(CheckpointTest, ActorAndCriticsAreChecked) {
+  const StoppedRun run(folder_ / "run", Options("td3-stable", kSpaced));
+  const std::uint64_t nan = FloatBits(std::numeric_limits<float>::quiet_NaN());
+  ExpectRefused(run, {{"actor[0][1]", nan}}, {"finite weights of the actor"});
+  ExpectRefused(run, {{"actor_average[0][1]", nan}}, {"finite weights of the actor"});
+  for (const std::string critic : {"critic[0][0][1]", "critic[1][3][0]", "critic_average[0][1][0]",
+                                   "critic_average[1][0][0]"}) {
+    ExpectRefused(run, {{critic, nan}}, {"finite weights of critics"});
+  }
+  for (const std::string copy : {"history.copy[0].critic0[0][0]", "history.copy[1].critic1[2][0]",
+                                 "history.pending.critic0[1][0]"}) {
+    ExpectRefused(run, {{copy, nan}}, {"finite weights"});
+  }
+  for (const std::string optimizer :
+       {"actor_optimizer", "critic_optimizer[0]", "critic_optimizer[1]"}) {
+    ExpectRefused(run, {{optimizer + ".kind", 7}}, {"optimiser of the same kind"});
+    ExpectRefused(run, {{optimizer + ".square[0][0]", nan}}, {"averages of squares, found nan"});
+    ExpectRefused(run, {{optimizer + ".mean[0][0]", nan}}, {"finite averages of gradients"});
+    for (const std::int64_t steps : {-1L, 34L, 71L}) {
+      ExpectRefused(run, {{optimizer + ".steps", Signed(steps)}}, {"updates"});
+    }
+  }
+  for (const std::uint64_t copies : {std::uint64_t{4}, Signed(kLarge)}) {
+    ExpectRefused(run, {{"history.copies", copies}}, {"at most 3 copies of critics"});
+  }
+  ExpectRefused(run, {{"history.has_pending", 0}}, {"a copy of critics that waits to join"});
+  ExpectRefused(run, {{"history.has_pending", 2}}, {"0 or 1"});
+}
+
+TEST_F(CheckpointTest, CountsAndNoiseOfContinuousControlAreChecked) {
+  const StoppedRun run(folder_ / "run", Options("td3-stable", kSpaced));
+  for (const std::int64_t count : {-1L, 0L, 69L, 71L, kLarge}) {
+    ExpectRefused(run, {{"learner.updates", Signed(count)}}, {"updates"});
+  }
+  for (const std::int64_t count : {-1L, 2L, 4L, kLarge}) {
+    ExpectRefused(run, {{"learner.copies", Signed(count)}}, {"copies of critics"});
+  }
+  for (const std::int64_t count : {-1L, 72L, kLarge}) {
+    ExpectRefused(run, {{"learner.fallbacks", Signed(count)}}, {"fallbacks"});
+  }
+  for (const double value : {kNaN, kInfinity}) {
+    ExpectRefused(run, {{"learner.actor_value", Bits(value)}}, {"a value of the actor"});
+    ExpectRefused(run, {{"learner.entropy", Bits(value)}}, {"an entropy"});
+  }
+  ExpectRefused(run, {{"noise[0]", FloatBits(std::numeric_limits<float>::infinity())}},
+                {"finite exploration noise"});
+  ExpectRefused(run, {{"noise.count", 2}}, {"expected 1 elements"});
+  ExpectRefused(run, {{"noise_random.key0", 2}}, {"random stream"});
+  ExpectRefused(run, {{"mixing.alpha[0]", Bits(7)}}, {"sum to 1"});
+  ExpectRefused(run, {{"mixing.count", 2}, {"mixing.alpha.count", 2}}, {});
+  for (const std::string sum : {"actor_value", "alpha_spread"}) {
+    ExpectRefused(run, {{"sums." + sum + ".sum", Bits(kInfinity)}}, {"finite sum"});
+    ExpectRefused(run, {{"sums." + sum + ".count", 21}}, {"at most 20 numbers"});
+  }
+}
+
+TEST_F(CheckpointTest, TheTemperatureIsChecked) {
+  const StoppedRun run(folder_ / "run", Options("sac", {}));
+  EXPECT_EQ(run.Get("temperature.steps"), 70U);
+  for (const double value : {kNaN, kInfinity}) {
+    ExpectRefused(run, {{"temperature.logarithm", Bits(value)}}, {"temperature"});
+    ExpectRefused(run, {{"temperature.mean", Bits(value)}}, {"average of gradients"});
+    ExpectRefused(run, {{"temperature.square", Bits(value)}}, {"squared gradients"});
+  }
+  ExpectRefused(run, {{"temperature.logarithm", Bits(800)}}, {"finite temperature"});
+  ExpectRefused(run, {{"temperature.square", Bits(-1)}}, {"squared gradients"});
+  for (const std::int64_t steps : {-1L, kLarge}) {
+    ExpectRefused(run, {{"temperature.steps", Signed(steps)}}, {"steps of the temperature"});
+  }
+  for (const std::string sum : {"entropy", "temperature"}) {
+    ExpectRefused(run, {{"sums." + sum + ".sum", Bits(kInfinity)}}, {"finite sum"});
+  }
+}
+
 // Replaces each number in turn by values that tend to break things.
 TEST_F(FullCheckpointTest, AnyNumberInAnyFieldIsRefusedOrDoesNoHarm) {
   struct Enough {};
   for (const auto& [name, options] : std::vector<std::pair<std::string, RunOptions>>{
            {"prioritised", Options("stable-aa", kPrioritised)},
            {"double", Options("double-dqn", {"replay.compression=lz4"})},
-           {"average",
-            Options("averaged-dqn", {"optimizer.kind=adam", "replay.compression=zstd"})}}) {
+           {"average", Options("averaged-dqn", {"optimizer.kind=adam", "replay.compression=zstd"})},
+           {"ddpg", Options("ddpg", {"control.noise_correlation=0.5"})},
+           {"td3 spaced", Options("td3-stable", kSpaced)},
+           {"td3 consecutive", Options("td3-raa", {"agent.targets=3"})},
+           {"sac", Options("sac", {})}}) {
     SCOPED_TRACE(name);
     const StoppedRun run(folder_ / name, options);
     int accepted = 0, refused = 0;

@@ -204,7 +204,6 @@ std::vector<Preset> Presets() {
     presets.push_back({std::string(config.name.substr(kFolder.size())),
                        std::string(first_line.substr(first_line.find_first_not_of("# ")))});
   }
-  std::ranges::sort(presets, {}, &Preset::name);
   return presets;
 }
 

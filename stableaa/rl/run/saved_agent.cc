@@ -190,7 +190,7 @@ bool EndsInTanh(const Plan& plan) { return plan.steps.back().activation == Activ
 
 std::string OutputText(const Plan& plan, bool continuous) {
   if (continuous) return fmt::format("{} outputs", plan.outputs());
-  if (EndsInTanh(plan)) return fmt::format("actions of {} numbers", plan.outputs());
+  if (EndsInTanh(plan)) return fmt::format("continuous actions ({})", plan.outputs());
   return fmt::format("values of {} actions", plan.outputs());
 }
 
@@ -282,12 +282,7 @@ WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step) {
                               {"stableaa.seed", std::to_string(options.train.seed)},
                               {"stableaa.step", std::to_string(step)}};
   if (IsControl(options.agent.algorithm)) {
-    for (const ConfigKey& key : AllKeys(options)) {
-      // Without its quotes.
-      if (key.key == "agent.algorithm") {
-        metadata[kAlgorithmNote] = key.value.substr(1, key.value.size() - 2);
-      }
-    }
+    metadata[kAlgorithmNote] = NameOf(options.agent.algorithm);
   }
   const EnvironmentOptions& env = options.env;
   const std::vector<std::string> used = EnvironmentKeys(options.train.env);
@@ -338,7 +333,7 @@ void SavedAgent::CheckFit(const EnvironmentSpec& spec) const {
   throw BadInput(fmt::format("{}: the network takes {} and gives {}, but {} shows {} and has {}",
                              weights_file_.string(), InputText(plan.spec.input),
                              OutputText(plan, continuous), spec.id, InputText(seen),
-                             continuous ? fmt::format("actions of {} numbers", spec.action.size())
+                             continuous ? fmt::format("continuous actions ({})", spec.action.size())
                                         : fmt::format("{} actions", spec.action.n)));
 }
 

@@ -12,6 +12,8 @@
 #include "stableaa/env/registry.h"
 #include "stableaa/nn/parameters.h"
 #include "stableaa/nn/plan.h"
+#include "stableaa/rl/agent.h"
+#include "stableaa/rl/control/control_learner.h"
 #include "stableaa/rl/replay/observation_layout.h"
 #include "stableaa/rl/run/checkpoint_fields_test.h"
 #include "stableaa/rl/run/run_options.h"
@@ -45,11 +47,21 @@ inline CheckpointShape ShapeOfCheckpoint(const RunOptions& options, std::int64_t
   ByteWriter saved;
   environment->Save(saved);
   const EnvironmentSpec& spec = environment->spec();
-  const Plan plan =
-      MakePlan(AgentNetwork(options.agent, ObservationLayout(spec).input(), spec.action.n));
-  return {.environment_bytes = saved.bytes().size(),
-          .tensors = static_cast<int>(ParameterTensors(plan).size()),
-          .segment_states = segment_states};
+  const auto tensors = [](const Plan& plan) {
+    return static_cast<int>(ParameterTensors(plan).size());
+  };
+  CheckpointShape shape = {.environment_bytes = saved.bytes().size(),
+                           .tensors = tensors(*AgentPlan(options, spec)),
+                           .segment_states = segment_states};
+  if (IsControl(options.agent.algorithm)) {
+    const ControlPlans plans(options.agent, ObservationLayout(spec),
+                             static_cast<int>(spec.action.size()));
+    shape.control = {.critics = options.agent.algorithm == AgentAlgorithm::kDdpg ? 1 : 2,
+                     .critic_tensors = tensors(*plans.critic),
+                     .is_gaussian = options.agent.algorithm == AgentAlgorithm::kSac,
+                     .mixes = options.agent.mixes()};
+  }
+  return shape;
 }
 
 }  // namespace stableaa

@@ -2,11 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "stableaa/base/config/config.h"
 #include "stableaa/core/error.h"
 
 namespace stableaa {
 namespace {
+
+using NamedAlgorithm = std::pair<std::string, AgentAlgorithm>;
+
+const std::vector<NamedAlgorithm>& AgentAlgorithms() {
+  static const std::vector<NamedAlgorithm> kAlgorithms = {{"dqn", AgentAlgorithm::kDqn},
+                                                          {"ddpg", AgentAlgorithm::kDdpg},
+                                                          {"td3", AgentAlgorithm::kTd3},
+                                                          {"sac", AgentAlgorithm::kSac}};
+  return kAlgorithms;
+}
 
 constexpr int kUpdateSample = 128;   // the paper's
 constexpr int kControlSample = 400;  // that of RAA's code
@@ -76,12 +89,12 @@ WeightOptions AgentOptions::WeightsFor(double eta_value) const {
   return options;
 }
 
+std::string NameOf(AgentAlgorithm algorithm) {
+  return std::ranges::find(AgentAlgorithms(), algorithm, &NamedAlgorithm::second)->first;
+}
+
 void Describe(Config& config, AgentOptions& options) {
-  config.Choice("agent.algorithm", &options.algorithm,
-                {{"dqn", AgentAlgorithm::kDqn},
-                 {"ddpg", AgentAlgorithm::kDdpg},
-                 {"td3", AgentAlgorithm::kTd3},
-                 {"sac", AgentAlgorithm::kSac}},
+  config.Choice("agent.algorithm", &options.algorithm, AgentAlgorithms(),
                 "How the agent learns: dqn for numbered actions, the others for continuous ones, "
                 "with an actor and mixed critics.");
   config.Choice("agent.head", &options.head,

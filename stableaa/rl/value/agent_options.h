@@ -24,6 +24,9 @@ enum class AgentAlgorithm {
   kSac,
 };
 
+// As agent.algorithm says it.
+std::string NameOf(AgentAlgorithm algorithm);
+
 enum class HeadKind { kPlain, kDueling };
 
 enum class AgentBackup {
