@@ -245,11 +245,11 @@ TEST(ControlAgent, EvaluatesWithoutTouchingTraining) {
   }
 }
 
-TEST(ControlAgent, GivesTheSameBytesForAnyNumberOfThreads) {
+TEST(FullControlAgent, GivesTheSameBytesForAnyNumberOfThreads) {
   for (const std::string preset : {"ddpg", "td3-stable", "sac-raa"}) {
     const auto bytes_with = [&](int threads) {
       Play play(Options(preset, {"train.threads=" + std::to_string(threads), "env.num_envs=2"}));
-      play.Steps(60);
+      play.Steps(100);  // of both environments
       const TemporaryFolder folder(TemporaryFolder::InMemory());
       return play.Saved(folder);
     };

@@ -44,7 +44,7 @@ TEST(ControlAllocations, AreNoneInASteadyUpdate) {
   }
 }
 
-TEST(ControlAllocations, AreNoneOnSeveralThreads) {
+TEST(FullControlAllocations, AreNoneOnSeveralThreads) {
   for (const AgentAlgorithm algorithm : {AgentAlgorithm::kTd3, AgentAlgorithm::kSac}) {
     ControlLearnerOptions options = SmallControl(algorithm);
     options.agent.mixer = MixerKind::kStable;

@@ -179,7 +179,8 @@ double ControlLearner::BackedUp(const Transitions& transitions, std::size_t memb
   return reward + discount * value;
 }
 
-// The weight of a member. Those that came after the weights were fitted wait for the next fit.
+// The weight of a member. Weights go with how new a member is: where others have joined since they
+// were fitted, as consecutive averages do between two copies, the oldest members have none.
 double ControlLearner::AlphaOf(std::size_t member) const {
   const std::size_t missing = static_cast<std::size_t>(history_.count()) - mixing_.alpha.size();
   return member < missing ? 0 : mixing_.alpha[member - missing];

@@ -162,7 +162,7 @@ std::vector<std::byte> BytesAfter(const ControlLearnerOptions& options, int upda
   return SavedBytes(run.learner);
 }
 
-TEST(ControlLearner, GivesTheSameBytesForAnyNumberOfThreads) {
+TEST(FullControlLearner, GivesTheSameBytesForAnyNumberOfThreads) {
   const std::vector<ControlLearnerOptions> kinds = AllKinds();
   for (std::size_t k = 0; k < kinds.size(); k += 9) {  // some of each algorithm, mixer and window
     ControlLearnerOptions options = kinds[k];

@@ -8,6 +8,8 @@
 #include <limits>
 #include <memory>
 #include <numbers>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "stableaa/core/random.h"

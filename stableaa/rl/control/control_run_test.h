@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -122,11 +121,6 @@ struct ControlRun {
     Step();
     return learner.Update(step);
   }
-};
-
-struct ControlCase {
-  std::string name;
-  std::function<void(ControlLearnerOptions&)> change;
 };
 
 // A learner of every kind.

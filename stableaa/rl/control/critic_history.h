@@ -2,8 +2,12 @@
 // and older ones (control_options.h says which).
 //
 //   consecutive   members are the averages after the last m moves
-//   spaced        a copy of the average is taken every K updates and joins when the next is taken,
-//                 so that all members are at least K updates apart at any time
+//   spaced        a copy of the average is taken every K updates and joins when the next is taken
+//
+// So spaced members are K updates apart from each other and the newest K to 2K from the one before
+// it. A copy that joined at once would at first be nearly the newest member itself: a column of
+// differences near 0, whose weights would be noise. The price is that mixing begins after 2K
+// updates, and that the window is full after m K.
 //
 // With one member, the newest alone, the target is that of the plain algorithm.
 //
