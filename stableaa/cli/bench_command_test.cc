@@ -94,7 +94,7 @@ TEST(CommandBenchNn, MeasuresTheGradientOfACritic) {
   const double multiply_adds = (23 * 256 + 256 * 256 + 256) + (256 + 256 * 256 + 256 * 6);
   EXPECT_NEAR(object["gflops"].get<double>(),
               2 * 32 * multiply_adds / object["ms"].get<double>() / 1e6, 1e-6);
-  EXPECT_NE(ExpectError(Stableaa({"bench", "nn", "--network", "nature", "--pass", "input"}), 1)
+  EXPECT_NE(ExpectError(Stableaa({"bench", "nn", "--network", "nature", "--pass", "input"}), 2)
                 .find("network 'nature' has no pass 'input'"),
             std::string::npos);
 }
