@@ -219,8 +219,8 @@ TEST_F(ControlCommands, KeysWithoutEffectAreWarnedOf) {
   const Outcome outcome =
       Train(td3 + Sets({"agent.head=dueling", "control.temperature=0.3", "control.polyak=0.01"}));
   ExpectDone(outcome);
-  ExpectWords(outcome.err, {"agent.head has no effect", "agent.algorithm = \"td3\"",
-                            "control.temperature has no effect"});
+  ExpectWords(outcome.err, {"agent.head (--set), control.temperature (--set) have no effect: "
+                            "agent.algorithm = \"td3\""});
   EXPECT_EQ(outcome.err.find("control.polyak"), std::string::npos) << outcome.err;
 }
 
@@ -260,10 +260,14 @@ TEST_F(ControlCommands, TunedValuesAreShownAndLaterSourcesWin) {
 }
 
 TEST_F(ControlCommands, BenchmarksHaveTheContractsFields) {
-  const Json train = Json::parse(
-      ExpectOutput(Stableaa(Arguments{"bench", "train", "--preset", "td3", "--env",
-                                      "classic/pendulum", "--seconds", "0.2", "--json"} +
-                            Sets({"train.batch=8", "network.hidden=[8]", "replay.start=50"}))));
+  const auto measured = [](const Arguments& arguments) {
+    const Outcome outcome = Stableaa(Arguments{"bench"} + arguments + Arguments{"--json"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  };
+  const Json train = measured(
+      Arguments{"train", "--preset", "td3", "--env", "classic/pendulum", "--seconds", "0.2"} +
+      Sets({"train.batch=8", "network.hidden=[8]", "replay.start=50"}));
   EXPECT_EQ(train["preset"], "td3");
   EXPECT_EQ(train["env"], "classic/pendulum");
   EXPECT_GT(train["steps_per_second"], 0);
@@ -273,11 +277,11 @@ TEST_F(ControlCommands, BenchmarksHaveTheContractsFields) {
     shares += train[part].get<double>();
   }
   EXPECT_NEAR(shares, 1, 1e-6);
+  const Arguments small = Sets({"train.batch=16", "network.hidden=[8]", "replay.size=2000"});
   for (const std::string preset : {"td3-stable", "sac"}) {
-    const Json update = Json::parse(ExpectOutput(
-        Stableaa(Arguments{"bench", "update", "--preset", preset, "--json"} +
-                 Sets({"train.batch=16", "network.hidden=[8]", "replay.size=2000",
-                       "agent.target_interval_updates=20", "control.policy_delay=1"}))));
+    const Json update =
+        measured(Arguments{"update", "--preset", preset} + small +
+                 Sets({"agent.target_interval_updates=20", "control.policy_delay=1"}));
     EXPECT_EQ(update["preset"], preset);
     EXPECT_EQ(update["network"], "half_cheetah");
     EXPECT_EQ(update["batch"], 16);
@@ -285,9 +289,11 @@ TEST_F(ControlCommands, BenchmarksHaveTheContractsFields) {
     EXPECT_GT(update["gflops"], 0);
     EXPECT_TRUE(update.contains("sgemm_gflops"));
   }
-  const Json act =
-      Json::parse(ExpectOutput(Stableaa({"bench", "act", "--preset", "sac", "--json"})));
-  EXPECT_GT(act["us_per_action"], 0);
+  EXPECT_GT(measured({"act", "--preset", "sac"})["us_per_action"], 0);
+  // A warning is given once.
+  const Outcome idle =
+      Stableaa(Arguments{"bench", "update", "--preset", "td3"} + small + Sets({"agent.eta=3"}));
+  EXPECT_EQ(Lines(idle.err).size(), 1U) << idle.err;
   ExpectWords(Refusal({"bench", "act", "--preset", "td3", "--network", "minatar"}),
               {"--network: minatar is not for preset td3"});
 }

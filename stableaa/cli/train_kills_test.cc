@@ -338,7 +338,9 @@ TEST_P(TrainCommandKills, AKillAtAnySystemCallChangesNothing) {
   const fs::path straight = Start("straight", run);
   const std::string prefix = n == 1 ? "" : "stream-0002-";
   EXPECT_FALSE(fs::exists(straight / "checkpoint" / (prefix + "segment-00000000.bin")));
-  EXPECT_TRUE(fs::exists(straight / "checkpoint" / (prefix + "segment-00000010.bin")));
+  // Batches of continuous actions are not drawn ahead, so the reserve is smaller.
+  const std::string kept = is_control ? "segment-00000015.bin" : "segment-00000010.bin";
+  EXPECT_TRUE(fs::exists(straight / "checkpoint" / (prefix + kept)));
   int published = 0;
   for (int call = 1;; ++call) {
     ASSERT_LT(call, 2000);

@@ -69,13 +69,38 @@ std::string MixingCsv(const Report& report) {
   return csv;
 }
 
+// What is mixed, and what separates its generations.
+std::string MixedThings(const RunOptions& options) {
+  const int targets = options.agent.targets;
+  if (!IsControl(options.agent.algorithm)) {
+    return fmt::format("{} target networks (newest, and how many shifts older)", targets);
+  }
+  return fmt::format("{} critics (newest, and how many {} older)", targets,
+                     options.control.window == WindowKind::kSpaced ? "copies" : "Polyak averages");
+}
+
+// Of continuous control: how far the weights are from equal ones, over the later half of the steps.
+std::string SpreadText(const VariantRuns& runs, std::int64_t last) {
+  std::vector<double> spreads;
+  for (const ComparedRun& run : runs.runs) {
+    for (const CurvePoint& point : run.record->metrics.CurveOf("alpha_spread")) {
+      if (point.step > last / 2 && point.step <= last) spreads.push_back(point.value);
+    }
+  }
+  if (spreads.empty()) return "";
+  return fmt::format(
+      " Mean of ‖α − 1/m‖ over the later half of the steps, 0 for equal weights: {:.2g}.",
+      MomentsOf(spreads).mean);
+}
+
 // Nothing if metrics.csv has no weights or gains.
 std::optional<ReportFigure> MixingFigure(const EnvironmentResults& results, const VariantRuns& runs,
                                          const FigureStyle& style) {
   const StepUnit unit = UnitOf(results.steps.back());
   const std::string& label = runs.label;
   PanelFigure::Panel weights{.title = "mixing weights α", .lines = {}};
-  const int targets = runs.runs.front().record->options.agent.targets;
+  const RunOptions& options = runs.runs.front().record->options;
+  const int targets = options.agent.targets;
   for (int i = 1; i <= targets; ++i) {
     std::vector<FigurePoint> points =
         MeanOver(runs, fmt::format("alpha_{}", i), results.steps.back(), unit.size);
@@ -102,12 +127,14 @@ std::optional<ReportFigure> MixingFigure(const EnvironmentResults& results, cons
       PanelFigure{
           .name = fmt::format("mixing-{}-{}", FileStem(results.env), FileStem(label)),
           .caption = fmt::format(
-              "{}, {}: mixing weights of the {} target networks (newest, and how many "
-              "shifts older) and "
-              "the gain, the mixed residual over the newest network's; means over {}{}.",
-              results.env, label, targets, Plural(runs.runs.size(), "run"),
+              "{}, {}: mixing weights of the {} and the gain, the mixed residual over the "
+              "newest {}'s; means over {}{}.{}",
+              results.env, label, MixedThings(options),
+              IsControl(options.agent.algorithm) ? "critic" : "network",
+              Plural(runs.runs.size(), "run"),
               runs.CarriedAt(results.steps.back()) == 0 ? ""
-                                                        : ", or over those that have not ended"),
+                                                        : ", or over those that have not ended",
+              SpreadText(runs, results.steps.back())),
           .title = fmt::format("{}, {}", label, results.env),
           .x_label = unit.label,
           .panels = std::move(panels)},

@@ -48,6 +48,36 @@ TEST(ReportMixing, WeightsAndGainsAreMeansOverTheRunsThatHaveThem) {
             "over 2 runs.");
 }
 
+TEST(ReportMixing, OfContinuousControlCriticsAreMixedAndTheSpreadIsTold) {
+  const std::string header = "step,alpha_spread,gain,alpha_1,alpha_2\n";
+  MadeReport report(std::vector<MadeRun>{
+      {.preset = "td3-stable",
+       .seed = 1,
+       .returns = {1, 2},
+       .settings = kTwoTargets,
+       .metrics = header + "10,9,0.5,0.5,0.5\n20,0.25,0.5,0.75,0.25\n30,9,9,9,9\n"},
+      {.preset = "td3-stable",
+       .seed = 2,
+       .returns = {1, 2},
+       .settings = kTwoTargets,
+       .metrics = header + "10,9,0.5,0.5,0.5\n20,0.75,0.5,0.75,0.25\n"},
+      {.preset = "td3-raa",
+       .seed = 1,
+       .returns = {1, 2},
+       .settings = kTwoTargets,
+       .metrics = header + "10,,0.5,0.5,0.5\n20,,0.5,0.75,0.25\n"}});
+  AddMixing(*report);
+  const ReportSection& section = report.Section("mixing");
+  ASSERT_EQ(section.figures.size(), 2U);
+  const bool raa_first = Holds(section.figures[0].caption, "td3-raa");
+  EXPECT_EQ(section.figures[raa_first ? 1 : 0].caption,
+            "minatar/breakout, td3-stable: mixing weights of the 2 critics (newest, and how many "
+            "copies older) and the gain, the mixed residual over the newest critic's; means over 2 "
+            "runs. Mean of ‖α − 1/m‖ over the later half of the steps, 0 for equal weights: 0.5.");
+  EXPECT_TRUE(Holds(section.figures[raa_first ? 0 : 1].caption,
+                    "2 critics (newest, and how many Polyak averages older)"));
+}
+
 TEST(ReportMixing, TheTableHasEveryRow) {
   MadeReport report(Runs());
   AddMixing(*report);

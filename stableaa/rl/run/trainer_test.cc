@@ -5,12 +5,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -32,8 +37,11 @@ namespace stableaa::trainer_test {
 
 namespace fs = std::filesystem;
 
+// On CartPole, or Pendulum where actions are continuous.
 RunOptions Options(const std::string& preset, const std::vector<std::string>& assignments) {
-  return SmallRunOptions("classic/cartpole", preset, assignments);
+  const RunOptions options = SmallRunOptions("classic/cartpole", preset, assignments);
+  if (!IsControl(options.agent.algorithm)) return options;
+  return SmallRunOptions("classic/pendulum", preset, assignments);
 }
 
 struct Variant {
@@ -77,6 +85,19 @@ const std::vector<Variant>& Variants() {
       {"scheduled update", "raa",
        Scheduled({"train.lookahead_updates=3", "agent.weights.refresh=update",
                   "train.update_interval_steps=2"})},
+      {"td3", "td3", {"control.policy_delay=3", "control.noise_correlation=0.5"}},
+      {"td3 spaced",
+       "td3-stable",
+       {"agent.targets=4", "agent.n_step=3", "replay.prioritized=true",
+        "replay.importance_steps=200", "replay.size=100"}},
+      {"td3 consecutive",
+       "td3-raa",
+       {"agent.weights.safeguard=true", "checkpoint.keep_weights=every 35 steps"}},
+      {"sac", "sac", {"train.update_interval_steps=2"}},
+      {"sac spaced",
+       "sac-stable",
+       {"agent.weights.refresh=update", "control.actor_loss=mixed", "replay.compression=lz4"}},
+      {"ddpg", "ddpg", {"control.exploration_noise=linear(0.5, 0, 200)"}},
       {"scheduled update at once", "raa",
        Scheduled({"train.lookahead_updates=0", "agent.weights.refresh=update"})}};
   return kVariants;
@@ -360,6 +381,109 @@ TEST_F(TrainerTest, TrainsOnWhatTheProgramHasRegistered) {
   ExpectSameResults(run, straight);
   EXPECT_GT(trainer->best_return(), 18) << "of 20";
   EXPECT_EQ(SavedAgent({.path = run}).options().train.env, "test/lamp");
+}
+
+// ---- Boxes of continuous actions ----
+
+// Asks for an action, of which it shows the goals; pays 1 − the mean of squared distances, each in
+// halves of the bounds.
+class Marksman : public Simulation {
+ public:
+  static Space Box() { return Space::Floats({3, 1}, {-5, 0, 7}, {-1, 100, 7}); }
+
+  void Reset(RandomStream& random) override { Draw(random); }
+  Outcome Step(Action action, RandomStream& random) override {
+    const Space box = Box();
+    double squares = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const float low = box.LowOf(i), high = box.HighOf(i), value = action.values[i];
+      if (value < low || value > high) throw std::logic_error("Marksman: outside of the bounds");
+      if (low == high) continue;
+      const double unit = 2 * static_cast<double>((value - low) / (high - low)) - 1;
+      squares += std::pow(unit - static_cast<double>(goals_[i]), 2) / 2;
+    }
+    Draw(random);
+    return {.reward = 1 - squares};
+  }
+  // Of pictures, nothing.
+  void Observe(Observation out) const override {
+    if (!out.floats.empty()) std::ranges::copy(goals_, out.floats.begin());
+  }
+  void Save(ByteWriter& out) const override {
+    for (const float goal : goals_) out.F64(static_cast<double>(goal));
+  }
+  void Load(ByteReader& in) override {
+    for (float& goal : goals_) goal = static_cast<float>(in.F64());
+  }
+
+ private:
+  void Draw(RandomStream& random) {
+    for (float& goal : goals_) goal = static_cast<float>(random.Uniform(-.8, .8));
+  }
+
+  std::array<float, 2> goals_ = {};
+};
+
+void RegisterMarksman(const std::string& id, const Space& actions) {
+  RegisterEnvironment({.id = id,
+                       .observation = Space::Floats({2}, {-1}, {1}),
+                       .action = actions,
+                       .max_episode_steps = 10},
+                      [] { return std::make_unique<Marksman>(); });
+}
+
+// A random player gets about .45 of 1 per step: squares of differences are .33 + .21 on average.
+TEST_F(TrainerTest, BoundsMayDifferAmongElementsAndBeEqual) {
+  RegisterMarksman("test/marksman", Marksman::Box());
+  for (const std::string preset : {"td3", "sac", "td3-stable"}) {
+    SCOPED_TRACE(preset);
+    fs::remove_all(folder_ / "run");
+    const auto trainer = Trainer::Start(
+        folder_ / "run",
+        SmallRunOptions("test/marksman", preset,
+                        {"train.steps=2500", "agent.discount=0", "optimizer.learning_rate=0.003",
+                         "network.hidden=[32]", "train.batch=32", "eval.interval_steps=500",
+                         "eval.episodes=5", "env.max_episode_steps=0"}));
+    EXPECT_TRUE(trainer->Run());
+    EXPECT_GT(trainer->best_return(), 8.5) << "of 10";
+    const SavedAgent agent({.path = folder_ / "run"});
+    const auto environment = agent.MakeEnvironment(2);
+    const auto player = agent.MakePlayer(*environment);
+    Evaluate(*environment, *player, agent.parameters(), 4, .2, 1, [](const EvaluationStep& step) {
+      ASSERT_EQ(step.action_values.size(), 3U);
+      EXPECT_EQ(step.action_values[2], 7);
+    });
+  }
+}
+
+TEST_F(TrainerTest, BoxesThatNoAgentFitsAreRefusedByName) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  RegisterMarksman("test/unbounded", Space::Floats({2}, {-1, -infinity}, {1, infinity}));
+  RegisterMarksman("test/bytes", Space::Bytes({3}));
+  RegisterEnvironment({.id = "test/film",
+                       .observation = Space::Bytes({8, 8, 3}),
+                       .action = Marksman::Box(),
+                       .channel_axis = 2,
+                       .max_episode_steps = 10},
+                      [] { return std::make_unique<Marksman>(); });
+  const auto refusal = [&](const std::string& env, const std::string& preset) {
+    const std::string message =
+        MessageOf([&] { Trainer::Start(folder_ / "run", SmallRunOptions(env, preset, {})); });
+    EXPECT_TRUE(fs::is_empty(folder_.path()));
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+    return message;
+  };
+  for (const std::string preset : {"ddpg", "td3-raa", "sac"}) {
+    const std::string unbounded = refusal("test/unbounded", preset);
+    for (const char* const words : {"test/unbounded", "element 1", "[-inf, inf]"}) {
+      EXPECT_NE(unbounded.find(words), std::string::npos) << unbounded;
+    }
+    const std::string bytes = refusal("test/bytes", preset);
+    EXPECT_NE(bytes.find("test/bytes: expected actions that are real numbers"), std::string::npos)
+        << bytes;
+    const std::string film = refusal("test/film", preset);
+    EXPECT_NE(film.find("test/film shows pictures"), std::string::npos) << film;
+  }
 }
 
 // A checksum guards against accidents; nonsense with a correct checksum must not do harm either.
