@@ -247,7 +247,7 @@ TEST_F(ControlCommands, TunedValuesAreShownAndLaterSourcesWin) {
   };
   const Arguments pendulum = {"--env", "classic/pendulum"};
   const Json tuned = shown(pendulum);
-  EXPECT_EQ(tuned["optimizer.learning_rate"], 1e-3);
+  EXPECT_EQ(tuned["optimizer.learning_rate"], "linear(0.001, 1e-04, 20000)");
   EXPECT_EQ(tuned["agent.discount"], .98);
   EXPECT_EQ(tuned["control.policy_delay"], 2);
   EXPECT_EQ(shown({"--env", "gymnasium/Hopper-v5"})["optimizer.learning_rate"], 3e-4);

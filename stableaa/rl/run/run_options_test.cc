@@ -169,14 +169,14 @@ TEST(Tuned, ValuesAreForOneEnvironmentAndAlgorithm) {
       const RunOptions options = Loaded(env, preset);
       EXPECT_EQ(options.agent.hidden, (std::vector<double>{400, 300})) << preset;
       EXPECT_EQ(options.agent.discount, .98);
-      EXPECT_EQ(options.optimizer.learning_rate, 1e-3);
+      EXPECT_EQ(options.optimizer.learning_rate, Schedule::Parse("linear(1e-3, 1e-4, 2e4)"));
       EXPECT_EQ(options.replay.start, 1000);
     }
     for (const char* const preset : {"sac", "sac-raa", "sac-stable"}) {
       const RunOptions options = Loaded(env, preset);
       EXPECT_EQ(options.agent.hidden, (std::vector<double>{256, 256})) << preset;
       EXPECT_EQ(options.agent.discount, .99);
-      EXPECT_EQ(options.optimizer.learning_rate, 1e-3);
+      EXPECT_EQ(options.optimizer.learning_rate, Schedule::Parse("linear(1e-3, 1e-4, 2e4)"));
     }
   }
   EXPECT_EQ(Loaded("gymnasium/HalfCheetah-v5", "td3").optimizer.learning_rate, 3e-4);

@@ -59,10 +59,10 @@ TEST(DqnAgent, NeedsDiscreteActions) {
   const std::string message = MessageOf([&] { RequireAgentFits(options, spec); });
   EXPECT_TRUE(message.starts_with(
       "classic/pendulum has continuous actions (float 1 in [-2, 2]), and agents of preset "
-      "stable-aa choose among numbered ones; presets that fit: "))
+      "stable-aa (agent.algorithm = dqn) choose among numbered ones; presets that fit: "))
       << message;
   EXPECT_NE(message.find("td3-stable"), std::string::npos) << message;
-  EXPECT_EQ(message.find("dqn"), std::string::npos) << message;
+  EXPECT_EQ(message.find("dueling"), std::string::npos) << message;
 }
 
 TEST(DqnAgent, UpdatesAtItsIntervalsOnceTheReplayHasStarted) {
