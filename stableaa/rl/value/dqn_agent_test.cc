@@ -57,8 +57,9 @@ TEST(DqnAgent, NeedsDiscreteActions) {
   const RunOptions options = Options({"train.env=classic/pendulum"});
   const EnvironmentSpec spec = MakeEnvironment("classic/pendulum")->spec();
   EXPECT_EQ(MessageOf([&] { RequireAgentFits(options, spec); }),
-            "classic/pendulum has continuous actions (float 1 in [-2, 2]); the agents of the DQN "
-            "family need discrete ones");
+            "classic/pendulum has continuous actions (float 1 in [-2, 2]), and agents of preset "
+            "stable-aa (agent.algorithm = dqn) choose among numbered ones; presets that fit: ddpg, "
+            "sac, sac-raa, sac-stable, td3, td3-raa, td3-stable");
 }
 
 TEST(DqnAgent, UpdatesAtItsIntervalsOnceTheReplayHasStarted) {
