@@ -27,13 +27,21 @@ using Bytes = std::span<const std::byte>;
 
 constexpr FrameShape kShape = {.stack = 2, .frame_bytes = 24};
 constexpr std::int64_t kSize = 32;
-constexpr int kActions = 256;
+constexpr ActionShape kDiscrete = {.count = 256}, kContinuous = {.count = 1, .floats = 3};
 constexpr int kSegmentStates = kSize / 8;
 constexpr std::size_t kOptionBytes = 6 * 8 + 1 + 2 * 8;  // of a saved replay
 constexpr std::size_t kNumberBytes = 8 + 4;              // of a saved segment
 
+// An action of that shape. Valid until the next call.
+TakenAction ActionOf(const ActionShape& shape, int step) {
+  static std::array<float, 3> values;
+  if (shape.floats == 0) return {.index = step};
+  values.fill(static_cast<float>(step) / 128);
+  return {.values = values};
+}
+
 // Plays this many steps from the start of an episode; every fifth step ends one.
-void Play(Replay& replay, int stream, int steps) {
+void Play(Replay& replay, const ActionShape& actions, int stream, int steps) {
   std::vector<std::uint8_t> observation(kShape.observation_bytes());
   const auto next = [&](int step) {
     const auto size = static_cast<std::ptrdiff_t>(kShape.frame_bytes);
@@ -45,8 +53,8 @@ void Play(Replay& replay, int stream, int steps) {
     if (step % 5 == 0) {
       replay.Begin(next(step), stream);
     } else {
-      replay.Add(step, static_cast<float>(step), step % 10 == 4, step % 10 == 9, next(step),
-                 stream);
+      replay.Add(ActionOf(actions, step), static_cast<float>(step), step % 10 == 4, step % 10 == 9,
+                 next(step), stream);
     }
   }
 }
@@ -54,20 +62,23 @@ void Play(Replay& replay, int stream, int steps) {
 struct Kind {
   ReplayOptions options;
   int streams;
+  ActionShape actions;
   TemporaryFolder directory;
   std::vector<std::byte> saved;
 
-  Kind(Compression compression, bool prioritized, int stream_count = 1)
+  Kind(Compression compression, bool prioritized, int stream_count = 1,
+       const ActionShape& shape = kDiscrete)
       : options{.size = kSize, .compression = compression, .prioritized = prioritized},
-        streams(stream_count) {
+        streams(stream_count),
+        actions(shape) {
     Replay replay = Make();
-    for (int i = 0; i < streams; ++i) Play(replay, i, 50 + i);
+    for (int i = 0; i < streams; ++i) Play(replay, actions, i, 50 + i);
     replay.SaveSegments(directory.path());
     ByteWriter out;
     replay.Save(out);
     saved.assign(out.bytes().begin(), out.bytes().end());
   }
-  Replay Make() const { return {options, {.n_step = 2}, kShape, 0, streams}; }
+  Replay Make() const { return {options, {.n_step = 2}, kShape, actions, 0, streams}; }
 };
 
 std::vector<std::byte> Joined(Bytes head, Bytes tail) {
@@ -76,12 +87,13 @@ std::vector<std::byte> Joined(Bytes head, Bytes tail) {
   return joined;
 }
 
-void TrySegment(Bytes bytes, Compression compression) {
-  FrameCodec codec(compression, kShape.frame_bytes);
+void TrySegment(Bytes bytes, const Kind& kind) {
+  FrameCodec codec(kind.options.compression, kShape.frame_bytes);
   ByteReader in(bytes, "fuzz");
   std::unique_ptr<ReplaySegment> segment;
   if (!Accepts([&] {
-        segment = std::make_unique<ReplaySegment>(in, 1, kSegmentStates, kActions, kShape, codec);
+        segment =
+            std::make_unique<ReplaySegment>(in, 1, kSegmentStates, kShape, kind.actions, codec);
       })) {
     return;
   }
@@ -92,7 +104,7 @@ void TrySegment(Bytes bytes, Compression compression) {
   Require(segment->ReadFrames(0, segment->frames(), frames.data()));
 }
 
-void UseUp(Replay& replay) {
+void UseUp(Replay& replay, const ActionShape& actions) {
   RandomStream random(1, "fuzz");
   ReplayBatch batch;
   const std::vector<float> errors(8, 0.5F);
@@ -105,7 +117,7 @@ void UseUp(Replay& replay) {
     }
     for (int i = 0; i < replay.stream_count(); ++i) {
       if (replay.stream(i).in_episode()) {
-        replay.Add(step, 1, step % 7 == 0, false, observation, i);
+        replay.Add(ActionOf(actions, step), 1, step % 7 == 0, false, observation, i);
       } else {
         replay.Begin(observation, i);
       }
@@ -117,28 +129,30 @@ void UseUp(Replay& replay) {
 void TryReplay(Bytes bytes, const Kind& kind) {
   Replay replay = kind.Make();
   ByteReader in(bytes, "fuzz");
-  if (!Accepts([&] { replay.Load(in, kind.directory.path(), kActions); })) {
+  if (!Accepts([&] { replay.Load(in, kind.directory.path()); })) {
     return Require(replay.stream(0).next_id() == 0);
   }
   ByteWriter out;
   replay.Save(out);
   Require(std::ranges::equal(out.bytes(), bytes.first(in.position())));
-  UseUp(replay);
+  UseUp(replay, kind.actions);
 }
 
 void Try(std::uint8_t choice, Bytes bytes) {
-  static const std::array<Kind, 8> kinds = {{{Compression::kNone, false},
-                                             {Compression::kLz4, false},
-                                             {Compression::kZstd, false},
-                                             {Compression::kNone, true},
-                                             {Compression::kLz4, true},
-                                             {Compression::kZstd, true},
-                                             {Compression::kNone, false, 2},
-                                             {Compression::kNone, true, 2}}};
-  // The last two come after all others, so that the corpus keeps its meaning.
+  static const std::array<Kind, 10> kinds = {{{Compression::kNone, false},
+                                              {Compression::kLz4, false},
+                                              {Compression::kZstd, false},
+                                              {Compression::kNone, true},
+                                              {Compression::kLz4, true},
+                                              {Compression::kZstd, true},
+                                              {Compression::kNone, false, 2},
+                                              {Compression::kNone, true, 2},
+                                              {Compression::kNone, true, 1, kContinuous},
+                                              {Compression::kLz4, false, 2, kContinuous}}};
+  // The last four come after all others, so that the corpus keeps its meaning.
   const std::size_t code = choice % 128;
-  const Kind& kind = kinds[code < 120 ? code % 6 : 6 + code % 2];
-  const bool is_segment = code < 120 && code / 6 % 2 == 1;
+  const Kind& kind = kinds[code < 120 ? code % 6 : 6 + code % 4];
+  const bool is_segment = code < 120 ? code / 6 % 2 == 1 : code >= 126;
   std::vector<std::byte> whole;
   if (choice >= 128) {
     ByteWriter number;
@@ -149,7 +163,7 @@ void Try(std::uint8_t choice, Bytes bytes) {
     bytes = whole;
   }
   if (is_segment) {
-    TrySegment(bytes, kind.options.compression);
+    TrySegment(bytes, kind);
   } else {
     TryReplay(bytes, kind);
   }
