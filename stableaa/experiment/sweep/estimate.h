@@ -30,7 +30,7 @@ namespace stableaa {
 struct EstimateOptions {
   TrainingCommand train = {};  // the sweep's
   int jobs = 1;
-  double seconds = 2.5;          // of learning, for each variant
+  double seconds = 2.5;  // of learning, for each variant
   // At most, if it takes long until there are enough updates; Python is slow to start.
   double patience_seconds = 30;
   std::size_t max_variants = 6;
