@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cerrno>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,42 +13,9 @@
 #include "stableaa/nn/optimizer.h"
 #include "stableaa/nn/random_input.h"
 #include "stableaa/nn/squashed_gaussian.h"
+#include "stableaa/testing/allocations.h"
 
-// The sanitizers bring their own allocator; glibc's can be replaced.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-namespace {
-std::atomic<long> allocations = 0;
-}
-
-extern "C" {
-void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* pointer, std::size_t size);
-void* __libc_memalign(std::size_t alignment, std::size_t size);
-
-void* malloc(std::size_t size) {
-  ++allocations;
-  return __libc_malloc(size);
-}
-void* calloc(std::size_t count, std::size_t size) {
-  ++allocations;
-  return __libc_calloc(count, size);
-}
-void* realloc(void* pointer, std::size_t size) {
-  ++allocations;
-  return __libc_realloc(pointer, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  ++allocations;
-  return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** pointer, std::size_t alignment, std::size_t size) {
-  ++allocations;
-  *pointer = __libc_memalign(alignment, size);
-  return *pointer != nullptr ? 0 : ENOMEM;
-}
-}
+#ifdef STABLEAA_COUNTS_ALLOCATIONS
 
 namespace stableaa::allocation_test {
 
