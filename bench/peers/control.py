@@ -13,7 +13,8 @@ Without --learn it measures, in turns, and prints as Markdown:
           millisecond. Ours is `stableaa bench update`; td3-stable and td3-raa are compared with our
           own td3.
   loop    whole steps per second on Pendulum with the values of the RL Zoo, once learning has begun;
-          Stable-Baselines3 with Gymnasium's environment, ours with classic/pendulum.
+          Stable-Baselines3 with Gymnasium's environment, ours with classic/pendulum. Each with
+          batches of 256, Stable-Baselines3's default, and of 100, ours for Pendulum.
 
 Medians over the rounds. `ours is × as fast` divides a peer's CPU time by our wall time, so a busy
 machine counts against us; `by wall` divides wall times. `core` is the least share of a core that a
@@ -32,6 +33,7 @@ import argparse
 import contextlib
 import csv
 import importlib.metadata
+import itertools
 import json
 import os
 import shutil
@@ -54,6 +56,7 @@ ALGORITHMS = ("td3", "sac")
 OWN_PRESETS = ("td3", "sac", "td3-stable", "td3-raa")
 UPDATES = 100  # of a peer, in one turn
 WARM_UP = 20
+LOOP_BATCHES = (256, 100)
 LOOP_STEPS = 400  # of Stable-Baselines3, in one turn
 OWN_LOOP_STEPS = 2500  # of a run of ours; the first 1000 are random
 COMPILE_SECONDS, TURN_SECONDS = 400, 120
@@ -157,11 +160,11 @@ class Sb3Update:
 
 
 class Sb3Loop:
-    def __init__(self, algorithm):
+    def __init__(self, algorithm, batch):
         import gymnasium
 
         self.model = make_model(algorithm, gymnasium.make("Pendulum-v1"), 1,
-                                ZOO_PENDULUM[algorithm])
+                                {**ZOO_PENDULUM[algorithm], "batch_size": batch})
         self.advance(self.model.learning_starts + WARM_UP)
 
     def advance(self, steps):
@@ -273,8 +276,8 @@ class OwnUpdate:
 class OwnLoop:
     """Runs of the program; steps per second by the rows of metrics.csv after learning has begun."""
 
-    def __init__(self, program, preset):
-        self.program, self.preset = program, preset
+    def __init__(self, program, preset, batch):
+        self.program, self.preset, self.batch = program, preset, batch
         self.directory = Path(tempfile.mkdtemp(prefix="control-"))
 
     def turn(self):
@@ -283,7 +286,7 @@ class OwnLoop:
         _, core = run_program(
             [self.program, "train", "--preset", self.preset, "--env", "classic/pendulum",
              "--steps", str(OWN_LOOP_STEPS), "--threads", "1", "--seed", "1", "--out", str(out),
-             "--set", "train.log_interval_steps=250", "--set",
+             "--set", f"train.batch={self.batch}", "--set", "train.log_interval_steps=250", "--set",
              f"eval.interval_steps={OWN_LOOP_STEPS}", "--set",
              f"checkpoint.interval_steps={OWN_LOOP_STEPS}", "--set", "eval.episodes=1"])
         with open(out / "metrics.csv", encoding="utf-8") as file:
@@ -342,11 +345,12 @@ def makers_of(arguments):
     for preset in OWN_PRESETS:
         makers["update", "stableaa", preset] = lambda p=preset: OwnUpdate(arguments.stableaa, p)
     if "loop" not in arguments.without:
-        for algorithm in ALGORITHMS:
+        for algorithm, batch in itertools.product(ALGORITHMS, LOOP_BATCHES):
+            name = f"{algorithm}, batch {batch}"
             if "sb3" not in arguments.without:
-                makers["loop", "sb3", algorithm] = lambda a=algorithm: Sb3Loop(a)
-            makers["loop", "stableaa", algorithm] = lambda a=algorithm: OwnLoop(
-                arguments.stableaa, a)
+                makers["loop", "sb3", name] = lambda a=algorithm, b=batch: Sb3Loop(a, b)
+            makers["loop", "stableaa", name] = lambda a=algorithm, b=batch: OwnLoop(
+                arguments.stableaa, a, b)
     return makers
 
 
@@ -378,13 +382,13 @@ def print_tables(rows):
     print("\n| update | program | wall ms | CPU ms | core | of sgemm | ours is × as fast "
           "| by wall | × plain |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for row in sorted(rows, key=lambda row: (OWN_PRESETS.index(row["name"]), row["program"])):
-        if row["what"] == "update":
-            cpu = None if row["cpu"] is None else 1e3 * row["cpu"]
-            print(f"| {row['name']} | {row['program']} | {number(1e3 * row['wall'])} "
-                  f"| {number(cpu)} | {number(row['core'])} | {number(row['of_sgemm'])} "
-                  f"| {number(row['ratio'])} | {number(row['wall_ratio'])} "
-                  f"| {number(row['of_plain'])} |")
+    updates = [row for row in rows if row["what"] == "update"]
+    for row in sorted(updates, key=lambda row: (OWN_PRESETS.index(row["name"]), row["program"])):
+        cpu = None if row["cpu"] is None else 1e3 * row["cpu"]
+        print(f"| {row['name']} | {row['program']} | {number(1e3 * row['wall'])} "
+              f"| {number(cpu)} | {number(row['core'])} | {number(row['of_sgemm'])} "
+              f"| {number(row['ratio'])} | {number(row['wall_ratio'])} "
+              f"| {number(row['of_plain'])} |")
     if not any(row["what"] == "loop" for row in rows):
         return
     print("\n| loop on Pendulum | program | steps/s (wall) | steps per CPU s | core "
