@@ -72,8 +72,7 @@ RunOptions Options(const AgentBench& bench, const std::optional<std::string>& en
 std::string FamilyFor(const AgentBench& bench) {
   const RunOptions options = Options(bench, HalfCheetahSizes().id, Warnings::kNo);
   const bool is_control = IsControl(options.agent.algorithm);
-  const std::string family =
-      Family(bench.network.value_or(is_control ? kControlNetwork : "minatar"));
+  std::string family = Family(bench.network.value_or(is_control ? kControlNetwork : "minatar"));
   if (is_control != (family == kControlNetwork)) {
     throw BadInput(fmt::format(
         "--network: {} is not for preset {}: {}", family, options.train.preset,

@@ -88,16 +88,17 @@ UpdateTiming MeasureControlUpdate(const ControlLearnerOptions& options, int upda
   const CriticHistory::Counts values_before = learner.cache_counts();
   double seconds = 0;
   constexpr int kStretch = 20;
-  for (int done = 0; done < updates; done += kStretch) {
+  double timed = 0;  // updates
+  while (timed < updates) {
     meter.Sample();
     const Stopwatch watch;
     for (int k = 0; k < kStretch; ++k) learner.Update(0);
     seconds += watch.Seconds();
+    timed += kStretch;
   }
   const UpdateTimes after = learner.times();
   const double adds = learner.multiply_adds() - adds_before;
   const CriticHistory::Counts values = learner.cache_counts();
-  const double timed = (updates + kStretch - 1) / kStretch * kStretch;
 
   const Stopwatch copy_watch;
   if (options.agent.window() > 1) learner.TakeCopy(0);

@@ -23,7 +23,7 @@ bool IsActorFor(const Plan& plan, std::size_t elements) {
   return is_deterministic || IsGaussianActor(plan, elements);
 }
 
-ControlPlayer::ControlPlayer(std::shared_ptr<const Plan> plan, const EnvironmentSpec& spec,
+ControlPlayer::ControlPlayer(const std::shared_ptr<const Plan>& plan, const EnvironmentSpec& spec,
                              int num_envs, int threads)
     : layout_(spec),
       box_(spec),

@@ -25,7 +25,7 @@ bool IsGaussianActor(const Plan& plan, std::size_t elements);
 class ControlPlayer : public Player {
  public:
   // The plan must be an actor's for these actions, and its input must be their observations.
-  ControlPlayer(std::shared_ptr<const Plan> plan, const EnvironmentSpec& spec, int num_envs,
+  ControlPlayer(const std::shared_ptr<const Plan>& plan, const EnvironmentSpec& spec, int num_envs,
                 int threads = 1);
 
   Choice Play(const Parameters& parameters, const Observations& observations, double epsilon,

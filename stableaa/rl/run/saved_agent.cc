@@ -341,7 +341,7 @@ std::unique_ptr<Player> SavedAgent::MakePlayer(const Environment& environment) c
   auto plan = std::make_shared<const Plan>(parameters().plan());
   const EnvironmentSpec& spec = environment.spec();
   if (spec.action.kind == Space::Kind::kBox) {
-    return std::make_unique<ControlPlayer>(std::move(plan), spec, environment.num_envs());
+    return std::make_unique<ControlPlayer>(plan, spec, environment.num_envs());
   }
   return std::make_unique<Actor>(std::move(plan), ObservationLayout(spec), PolicyKind::kGreedy,
                                  options_.agent.omega, environment.num_envs());
