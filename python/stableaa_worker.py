@@ -620,8 +620,13 @@ def bounds_within(space):
     with np.errstate(over="ignore"):
         low, high = space.low.astype(np.float32), space.high.astype(np.float32)
     nearest = low
-    low = np.where(low < space.low, np.nextafter(low, up), low)
-    high = np.where(high > space.high, np.nextafter(high, down), high)
+    too_low, too_high = low < space.low, high > space.high
+    if space.dtype.kind in "ui":  # NumPy would compare as float64, which does not hold all integers of 64 bits
+        exact = np.vectorize(int, otypes=[object])
+        too_low = (exact(low) < exact(space.low)).astype(bool)
+        too_high = (exact(high) > exact(space.high)).astype(bool)
+    low = np.where(too_low, np.nextafter(low, up), low)
+    high = np.where(too_high, np.nextafter(high, down), high)
     return np.where(low > high, nearest, low), np.where(low > high, nearest, high)
 
 

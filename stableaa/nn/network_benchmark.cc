@@ -62,7 +62,7 @@ class Subject {
   double MultiplyAdds(NetworkPass pass) const {
     double per_sample = plan_->multiply_adds;
     if (pass == NetworkPass::kTrain) per_sample += plan_->backward_multiply_adds;
-    if (pass == NetworkPass::kInput) per_sample += InputMultiplyAdds();
+    if (pass == NetworkPass::kInput) per_sample += plan_->InputMultiplyAdds(LastPart());
     if (pass == NetworkPass::kUpdate) {
       per_sample += plan_->multiply_adds + plan_->backward_multiply_adds;
     }
@@ -71,15 +71,6 @@ class Subject {
 
  private:
   int LastPart() const { return plan_->spec.input.part_count() - 1; }
-
-  double InputMultiplyAdds() const {
-    double sum = plan_->backward_multiply_adds - plan_->multiply_adds;  // all but to the input
-    for (const PlanStep& step : plan_->steps) {
-      if (step.input > 0 || step.operation != Operation::kLinear) continue;
-      sum += static_cast<double>(step.out.size()) * plan_->spec.input.part_size(LastPart());
-    }
-    return sum;
-  }
 
   // Like DQN.
   void Update() {

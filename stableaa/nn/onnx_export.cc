@@ -191,20 +191,18 @@ class GraphMaker {
       AddNode("Slice", {name, "means.begin", "means.end", "means.axis"}, "means");
       name = AddNode("Tanh", {"means"}, "means.squashed").name();
     }
-    std::vector<float> middle, half;
-    for (std::size_t i = 0; i < elements; ++i) {
-      const auto low = static_cast<double>(actions.low[i]);
-      const auto high = static_cast<double>(actions.high[i]);
-      middle.push_back(static_cast<float>((low + high) / 2));
-      half.push_back(static_cast<float>((high - low) / 2));
-    }
     const std::vector<std::int64_t> row = {std::ssize(actions.low)};
-    AddInitializer("actions.middle", row, middle);
-    AddInitializer("actions.half", row, half);
+    AddInitializer("actions.half", {}, {0.5F});
     AddInitializer("actions.low", row, actions.low);
     AddInitializer("actions.high", row, actions.high);
+    // Shares of both bounds: a middle and a half width would miss a bound that is small beside the
+    // other.
     AddNode("Mul", {name, "actions.half"}, "actions.scaled");
-    AddNode("Add", {"actions.scaled", "actions.middle"}, "actions.moved");
+    AddNode("Add", {"actions.half", "actions.scaled"}, "actions.share");
+    AddNode("Sub", {"actions.half", "actions.scaled"}, "actions.rest");
+    AddNode("Mul", {"actions.share", "actions.high"}, "actions.of_high");
+    AddNode("Mul", {"actions.rest", "actions.low"}, "actions.of_low");
+    AddNode("Add", {"actions.of_low", "actions.of_high"}, "actions.moved");
     // Rounding may have led out of the bounds.
     AddNode("Max", {"actions.moved", "actions.low"}, "actions.from_low");
     name = AddNode("Min", {"actions.from_low", "actions.high"}, "actions.within").name();

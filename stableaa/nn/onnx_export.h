@@ -17,7 +17,7 @@
 //   Relu, Elu, Tanh              activations
 //   ReduceMean, Sub, Add         dueling: V + (A − mean A)
 //   Slice, Tanh                  the means of SAC's actor, squashed
-//   Mul, Add, Max, Min           actions from [−1, 1] to their bounds
+//   Mul, Add, Sub, Max, Min      actions from [−1, 1] to their bounds
 #ifndef STABLEAA_NN_ONNX_EXPORT_H_
 #define STABLEAA_NN_ONNX_EXPORT_H_
 

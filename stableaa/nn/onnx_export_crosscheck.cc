@@ -131,20 +131,25 @@ void WriteActorCases(const std::filesystem::path& folder) {
   const OnnxActions row = {.shape = {3}, .low = {-2, .5F, 4}, .high = {1, .75F, 4}};
   const OnnxActions square = {
       .shape = {2, 2}, .low = {-1, -1e6F, 0, 3e5F}, .high = {1, 1e6F, 1e-3F, 300001}};
+  // Most outputs are at the bounds, of which one is small beside the other.
+  const OnnxActions uneven = {
+      .shape = {3}, .low = {-16777216, -3e38F, -.3F}, .high = {.1F, 3e38F, 1e30F}};
   struct Case {
     std::string name, spec;
     OnnxActions actions;
+    float scale = 4;  // of the weights
   };
-  for (const auto& [name, spec, actions] :
+  for (const auto& [name, spec, actions, scale] :
        {Case{"actor", "vector(5) linear(16) relu linear(3) tanh", row},
         Case{"actor-gaussian", "vector(5) linear(16) relu linear(6)", row},
         Case{"actor-square", "vector(5) linear(4) tanh", square},
-        Case{"actor-gaussian-square", "vector(5) linear(8)", square}}) {
+        Case{"actor-gaussian-square", "vector(5) linear(8)", square},
+        Case{"actor-uneven", "vector(5) linear(16) relu linear(3) tanh", uneven, 100}}) {
     const auto plan = std::make_shared<const Plan>(MakePlan(ParseSpec(spec)));
     RandomStream random(1, name);
     Parameters parameters(plan);
     parameters.Initialise(random);
-    for (float& weight : parameters.block()) weight *= 4;
+    for (float& weight : parameters.block()) weight *= scale;
     const RandomInput input(plan->spec.input, kCount, random);
     const auto outputs = static_cast<std::size_t>(plan->outputs());
     std::vector<float> found(kCount * outputs);
@@ -157,7 +162,7 @@ void WriteActorCases(const std::filesystem::path& folder) {
       const double unit = outputs == elements ? output : std::tanh(output);
       const auto low = static_cast<double>(actions.low[k]);
       const auto high = static_cast<double>(actions.high[k]);
-      expected.push_back(low + (unit + 1) / 2 * (high - low));
+      expected.push_back((1 - unit) / 2 * low + (1 + unit) / 2 * high);
     }
     const std::vector<int> shape = {5};
     WriteOnnx(folder / (name + ".onnx"), parameters, {.shape = shape}, {{"case", name}}, actions);

@@ -149,10 +149,12 @@ TEST(OnnxExport, AnActorGivesActionsOfTheEnvironmentsShape) {
   const onnx::Model plain = ExportedActor("vector(3) linear(2) tanh", pair);
   EXPECT_EQ(plain.graph().output(0).name(), "actions");
   EXPECT_EQ(SidesOf(plain.graph().output(0)), "batch,2");
-  EXPECT_EQ(Operators(plain), (Words{"Gemm", "Tanh", "Mul", "Add", "Max", "Min"}));
+  EXPECT_EQ(Operators(plain),
+            (Words{"Gemm", "Tanh", "Mul", "Add", "Sub", "Mul", "Mul", "Add", "Max", "Min"}));
   // Two outputs per element: the means come first.
   const onnx::Model gaussian = ExportedActor("vector(3) linear(4)", pair);
-  EXPECT_EQ(Operators(gaussian), (Words{"Gemm", "Slice", "Tanh", "Mul", "Add", "Max", "Min"}));
+  EXPECT_EQ(Operators(gaussian), (Words{"Gemm", "Slice", "Tanh", "Mul", "Add", "Sub", "Mul", "Mul",
+                                        "Add", "Max", "Min"}));
   const OnnxActions square = {
       .shape = {2, 2}, .low = std::vector<float>(4, -1), .high = std::vector<float>(4, 1)};
   const onnx::Model shaped = ExportedActor("vector(3) linear(4) tanh", square);

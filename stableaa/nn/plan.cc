@@ -273,6 +273,15 @@ class PlanMaker {
 
 }  // namespace
 
+double Plan::InputMultiplyAdds(int part) const {
+  double sum = backward_multiply_adds - multiply_adds;  // of all values but the input
+  for (const PlanStep& step : steps) {
+    if (step.input > 0 || step.operation != Operation::kLinear) continue;
+    sum += static_cast<double>(step.out.size()) * spec.input.part_size(part);
+  }
+  return sum;
+}
+
 Plan MakePlan(const NetworkSpec& spec) { return PlanMaker(spec).Make(); }
 
 }  // namespace stableaa

@@ -52,6 +52,8 @@ struct Plan {
   double backward_multiply_adds = 0;  // per sample: weights and, except for the input, data
 
   int outputs() const { return values.back().size(); }
+  // Per sample, of the gradient by one part of a vector input, without those by the weights.
+  double InputMultiplyAdds(int part) const;
 };
 
 // Throws BadInput like NetworkSpec::Validate.

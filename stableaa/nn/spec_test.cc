@@ -271,6 +271,14 @@ TEST(Spec, MultiplyAddsOfNatureAreThoseOfItsLayers) {
   }
 }
 
+TEST(Spec, GradientsByAPartOfTheInputTakeNothingForTheOther) {
+  const Plan plan = MakePlan(ParseSpec("vector(17, 6) linear(256) relu linear(64) relu linear(1)"));
+  const double others = 256 * 64 + 64;
+  EXPECT_EQ(plan.multiply_adds, 23 * 256 + others);
+  EXPECT_EQ(plan.InputMultiplyAdds(0), 17 * 256 + others);
+  EXPECT_EQ(plan.InputMultiplyAdds(1), 6 * 256 + others);
+}
+
 TEST(Spec, ActivationsAndFlattenAddNoStep) {
   const Plan plan = MakePlan(OnFrames({Convolution(3, 2, 1), Flatten(), Elu(), Linear(1)}));
   ASSERT_EQ(plan.steps.size(), 2U);

@@ -96,6 +96,8 @@ class Agent {
 
   // The network that acts, as saved in weights files.
   virtual const Parameters& weights() const = 0;
+  // Whether all weights that a checkpoint holds are finite: weights(), and those it learns from.
+  virtual bool IsFinite() const { return weights().AllFinite(); }
   virtual std::int64_t updates() const = 0;
   virtual AgentTimes times() const = 0;
 

@@ -49,8 +49,8 @@ Arrived Send(Environment& env, const Floats& action) {
 }
 
 TEST_F(Bridge, EveryActionBetweenTheBoundsIsInTheBox) {
-  for (const std::string name :
-       {"Asymmetric", "Unbounded", "ZeroWidth", "TwoByThree", "Integers", "Bytes", "Doubles"}) {
+  for (const std::string name : {"Asymmetric", "Unbounded", "ZeroWidth", "TwoByThree", "Integers",
+                                 "LongIntegers", "SignedIntegers", "Bytes", "Doubles"}) {
     SCOPED_TRACE(name);
     const auto env = Faulty(name);
     env->Reset(1);
@@ -65,7 +65,12 @@ TEST_F(Bridge, EveryActionBetweenTheBoundsIsInTheBox) {
       if (std::isinf(highs[i])) highs[i] = std::numeric_limits<float>::max();
     }
     Send(*env, lows);
-    Send(*env, highs);
+    const Arrived highest = Send(*env, highs);
+    for (std::size_t i = 0; i < lows.size(); ++i) {
+      if (lows[i] < highs[i]) {
+        EXPECT_EQ(highest.at_low[i], 0) << "element " << i;
+      }
+    }
   }
 }
 

@@ -322,6 +322,18 @@ class Bytes(ShowsItsAction):
         super().__init__(spaces.Box(0, 200, (2,), np.uint8))
 
 
+class LongIntegers(ShowsItsAction):
+    """The highest is no float, and the nearest float is no such integer."""
+
+    def __init__(self):
+        super().__init__(spaces.Box(0, 2**64 - 1, (2,), np.uint64))
+
+
+class SignedIntegers(ShowsItsAction):
+    def __init__(self):
+        super().__init__(spaces.Box(-(2**63), 2**63 - 1, (2,), np.int64))
+
+
 class Doubles(ShowsItsAction):
     """No bound but zero is a float."""
 

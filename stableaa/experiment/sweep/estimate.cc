@@ -145,8 +145,9 @@ class Measurement {
   bool HasEnded() {
     if (process_->HasEnded()) return true;
     if (!learning_ && HasLearnt()) learning_.emplace();
-    const bool enough = watch_.Seconds() > how_.patience_seconds ||
-                        (learning_ && learning_->Seconds() > how_.seconds && IsMeasurable());
+    const double waited = learning_ ? learning_->Seconds() : watch_.Seconds();
+    const bool enough =
+        waited > how_.patience_seconds || (learning_ && waited > how_.seconds && IsMeasurable());
     if (enough && !ending_) {
       ending_.emplace();
       process_->TellToEnd();

@@ -31,7 +31,8 @@ struct EstimateOptions {
   TrainingCommand train = {};  // the sweep's
   int jobs = 1;
   double seconds = 2.5;  // of learning, for each variant
-  // At most, if it takes long until there are enough updates; Python is slow to start.
+  // At most, until learning begins, as Python is slow to start, and again until there are enough
+  // updates.
   double patience_seconds = 30;
   std::size_t max_variants = 6;
   // Besides the runs' own: those of a search's rungs to come, whoever will make them.

@@ -8,6 +8,7 @@
 #include "stableaa/core/binary_io.h"
 #include "stableaa/core/error.h"
 #include "stableaa/core/random.h"
+#include "stableaa/nn/network.h"
 #include "stableaa/nn/squashed_gaussian.h"
 
 namespace stableaa {
@@ -31,6 +32,12 @@ void ControlAgent::RequireFits(const RunOptions& options, const EnvironmentSpec&
         options.train.env, Describe(spec.observation)));
   }
   (void)ControlPlans(options.agent, layout, Elements(spec));
+  if (const int drawn = LearnerOptionsOf(options).drawn(); drawn > kMaxBatch) {
+    throw BadInput(fmt::format(
+        "train.batch and agent.weights.batch: expected at most {} transitions in an update, found "
+        "{} (replay.prioritized = true draws both)",
+        kMaxBatch, drawn));
+  }
 }
 
 std::shared_ptr<const Plan> ControlAgent::PlanFor(const RunOptions& options,

@@ -42,6 +42,7 @@ class ControlAgent : public ReplayAgent {
   std::span<const double> Update(std::int64_t step) override;
 
   const Parameters& weights() const override { return learner_.actor(); }
+  bool IsFinite() const override { return learner_.IsFinite(); }
   std::int64_t updates() const override { return learner_.counts().updates; }
   AgentTimes times() const override;
   std::vector<std::string> update_metrics() const override;

@@ -84,6 +84,7 @@ UpdateTiming MeasureControlUpdate(const ControlLearnerOptions& options, int upda
   const int warm_up = 2 * options.control.policy_delay;  // the processor's caches
   for (int k = 0; k < warm_up; ++k) learner.Update(0);
   const UpdateTimes before = learner.times();
+  const std::int64_t copies_before = learner.counts().copies;
   const double adds_before = learner.multiply_adds();
   const CriticHistory::Counts values_before = learner.cache_counts();
   double seconds = 0;
@@ -100,10 +101,13 @@ UpdateTiming MeasureControlUpdate(const ControlLearnerOptions& options, int upda
   const double adds = learner.multiply_adds() - adds_before;
   const CriticHistory::Counts values = learner.cache_counts();
 
-  const Stopwatch copy_watch;
-  if (options.agent.window() > 1) learner.TakeCopy(0);
-  const double copy_seconds =
-      copy_watch.Seconds() / static_cast<double>(options.agent.target_interval_updates);
+  double copy_seconds = 0;  // per update, unless the updates had copies among them
+  if (options.agent.window() > 1 && learner.counts().copies == copies_before) {
+    const Stopwatch copy_watch;
+    learner.TakeCopy(0);
+    copy_seconds =
+        copy_watch.Seconds() / static_cast<double>(options.agent.target_interval_updates);
+  }
   const double per_update = seconds / timed + copy_seconds;
   const auto asked = static_cast<double>(values.asked - values_before.asked);
   return {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "stableaa/core/binary_io.h"
@@ -11,6 +12,8 @@
 
 namespace stableaa {
 namespace {
+
+constexpr int kActionPart = 1;  // of a critic's input
 
 CriticSet FirstCritics(const ControlCriticsOptions& options,
                        const std::shared_ptr<const Plan>& plan) {
@@ -80,7 +83,7 @@ ControlCritics::Report ControlCritics::Learn(const StateActions& pairs,
     for (std::size_t j = 0; j < count; ++j) {
       report.td_abs += share * std::abs(static_cast<double>(lane.errors[j]));
       report.q_mean += share * static_cast<double>(lane.outputs[j]);
-      mean_errors_[j] += lane.errors[j] / static_cast<float>(critics);
+      mean_errors_[j] += std::abs(lane.errors[j]) / static_cast<float>(critics);
     }
   }
   return report;
@@ -112,7 +115,6 @@ double ControlCritics::AddSlopes(const CriticSet& set, SlopeOf of, const StateAc
     }
   }
   ForEachTask(options_.threads, used, [&](int critic, int) {
-    constexpr int kActionPart = 1;
     Lane& lane = lanes_[static_cast<std::size_t>(critic)];
     lane.slopes.resize(slopes.size());
     lane.network->BackwardToInput(set[static_cast<std::size_t>(critic)], lane.output_gradients,
@@ -121,14 +123,19 @@ double ControlCritics::AddSlopes(const CriticSet& set, SlopeOf of, const StateAc
   for (std::size_t c = 0; c < static_cast<std::size_t>(used); ++c) {
     for (std::size_t k = 0; k < slopes.size(); ++k) slopes[k] += lanes_[c].slopes[k];
   }
-  // The gradients of values by inputs take as much as the forward pass.
-  multiply_adds_ += 2 * static_cast<double>(used) * static_cast<double>(count) *
-                    lanes_.front().network->plan().multiply_adds;
+  const Plan& plan = lanes_.front().network->plan();
+  multiply_adds_ += static_cast<double>(used) * static_cast<double>(count) *
+                    (plan.multiply_adds + plan.InputMultiplyAdds(kActionPart));
   return sum / static_cast<double>(count);
 }
 
 void ControlCritics::MoveAverages(double polyak) {
   for (std::size_t c = 0; c < critics_.size(); ++c) averages_[c].MoveTowards(critics_[c], polyak);
+}
+
+bool ControlCritics::IsFinite() const {
+  return std::ranges::all_of(critics_, &Parameters::AllFinite) &&
+         std::ranges::all_of(averages_, &Parameters::AllFinite);
 }
 
 void ControlCritics::Save(ByteWriter& out) const {

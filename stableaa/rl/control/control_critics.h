@@ -48,7 +48,7 @@ class ControlCritics {
   Report Learn(const StateActions& pairs, std::span<const float> targets,
                std::span<const float> importance, std::int64_t step);
 
-  // Q(s, a) − y of the last Learn, averaged over the critics.
+  // |Q(s, a) − y| of the last Learn, averaged over the critics.
   std::span<const float> errors() const { return mean_errors_; }
 
   // Adds scale · dQ/da of each pair, by a set of this kind, to its row of `slopes`; returns the mean
@@ -60,6 +60,8 @@ class ControlCritics {
 
   const CriticSet& critics() const { return critics_; }
   const CriticSet& averages() const { return averages_; }
+  // Whether all weights, and those of the averages, are.
+  bool IsFinite() const;
   std::int64_t updates() const { return optimizers_.front().steps(); }
   // Multiplications and additions in all passes so far.
   double multiply_adds() const { return multiply_adds_; }

@@ -61,6 +61,8 @@ CASES = [  # algorithm, updates, keys that differ
                  "control.policy_delay": 2}),
     ("td3", 14, {"agent.mixer": "raa", "control.actor_loss": "mixed"}),
     ("td3", 9, {"agent.mixer": "stable", **CONSECUTIVE, "agent.targets": 1}),
+    ("td3", 14, {"agent.mixer": "anderson", "control.policy_delay": 2}),
+    ("td3", 7, {"agent.mixer": "stable", "agent.targets": 1}),
     ("sac", 8, {}),
     ("sac", 8, {"control.temperature": 0.2}),
     ("sac", 8, {"control.target_entropy": 1.5, "control.temperature_learning_rate": 1e-2,
@@ -285,7 +287,7 @@ class Reference:
             if self.waiting:
                 self.older.append(self.waiting)
             self.waiting = [critic.copy() for critic in self.slow_critics]
-        if self.mixes and self.keys["agent.weights.refresh"] == "sync":
+        if self.mixes and self.keys["agent.weights.refresh"] == "sync" and self.older.maxlen:
             self.fit(*self.columns(self.draw("weights", self.keys["agent.weights.batch"])))
 
     def critic_loss(self, critic, states, actions):

@@ -36,7 +36,8 @@ int ControlLearnerOptions::drawn() const {
 }
 
 CriticHistoryOptions ControlLearnerOptions::History() const {
-  const bool caches = control.window == WindowKind::kSpaced && agent.targets_need_states();
+  const bool caches = control.window == WindowKind::kSpaced &&
+                      (agent.targets_need_states() || agent.FitsAt(WeightRefresh::kUpdate));
   return {.window = control.window,
           .members = agent.window(),
           .cached_states = caches ? Replay::Slots(replay, num_envs) : 0};
@@ -260,6 +261,7 @@ void ControlLearner::LearnActor(std::int64_t step) {
     const auto members = history_.Members(critics_.averages());
     for (std::size_t i = 0; i < members.size(); ++i) {
       const double share = beta * AlphaOf(i);
+      if (share == 0) continue;
       value +=
           share * critics_.AddSlopes(*members[i], SlopeOf::kSmaller, pairs, share * scale, slopes_);
     }
@@ -278,7 +280,7 @@ void ControlLearner::LearnActor(std::int64_t step) {
 void ControlLearner::TakeCopy(std::int64_t step) {
   history_.TakeCopy(critics_.averages());
   ++counts_.copies;
-  if (!options_.agent.FitsAt(WeightRefresh::kSync)) return;
+  if (!options_.agent.FitsAt(WeightRefresh::kSync) || options_.agent.window() == 1) return;
   sampler_.DrawSample(options_.agent.weights_batch(), sample_ids_);
   Read(sample_ids_, sample_);
   policy_.ProposeNext(sample_.next_states, noise_random_, sample_.next);
@@ -368,6 +370,10 @@ void ControlLearner::Load(ByteReader& in) {
   ExpectCount(in, "copies of critics taken",
               static_cast<std::uint64_t>(counts_.updates / options_.agent.target_interval_updates),
               static_cast<std::uint64_t>(counts_.copies));
+  const bool waits = options_.control.window == WindowKind::kSpaced &&
+                     options_.agent.window() > 1 && counts_.copies > 0;
+  ExpectCount(in, "copies of critics that wait to join", waits ? 1 : 0,
+              history_.has_pending() ? 1 : 0);
   counts_.fallbacks = LoadCount(in, "fallbacks to the newest member", counts_.updates + 1);
   report_.actor_value = LoadNumber(in, "a value of the actor's actions", kAny);
   report_.entropy = LoadNumber(in, "an entropy", kAny);

@@ -108,6 +108,8 @@ class ControlLearner {
   const CriticSet& critics() const { return critics_.critics(); }
   const CriticSet& averages() const { return critics_.averages(); }  // Polyak's
   const Mixing& mixing() const { return mixing_; }
+  // Whether all weights that learn, and their averages, are finite.
+  bool IsFinite() const { return policy_.IsFinite() && critics_.IsFinite(); }
   double temperature(std::int64_t step) const { return temperature_.At(step); }
   int members() const { return history_.count(); }
   const ControlCounts& counts() const { return counts_; }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "stableaa/core/random.h"
 #include "stableaa/rl/control/control_reference_test.h"
 #include "stableaa/rl/control/control_run_test.h"
 #include "stableaa/testing/message.h"
@@ -30,6 +31,7 @@ constexpr int kUpdates = 16;
 // The largest differences between the two implementations in the course of a run.
 struct Differences {
   double critics = 0, averages = 0, actor = 0, alpha = 0, temperature = 0, report = 0;
+  double size = 1;  // the largest ‖α‖₁
 };
 
 double Difference(const Parameters& floats, const Mlp& doubles) {
@@ -67,8 +69,9 @@ Differences Compare(ControlLearnerOptions options) {
     if (!options.agent.mixes()) continue;
     const std::vector<double>& alpha = run.learner.mixing().alpha;
     EXPECT_EQ(alpha.size(), reference.alpha().size()) << "update " << k;
-    double size = 1;
-    for (const double weight : reference.alpha()) size = std::max(size, std::abs(weight));
+    double size = 0;
+    for (const double weight : reference.alpha()) size += std::abs(weight);
+    most.size = std::max(most.size, size);
     for (std::size_t i = 0; i < std::min(alpha.size(), reference.alpha().size()); ++i) {
       Include(most.alpha, (alpha[i] - reference.alpha()[i]) / size);
     }
@@ -80,13 +83,15 @@ Differences Compare(ControlLearnerOptions options) {
 
 // Parameters are of the size of 1 and rounded to floats, 6e-8, in each of the updates. Stable weights
 // come from differences between members that are a thousandth of their values, so that rounding is
-// a thousand times larger in them; those of RAA come from the values themselves.
+// a thousand times larger in them; those of RAA come from the values themselves. Without a penalty
+// weights are in the thousands, and as many roundings of values, 2e-7 each, are in what is mixed.
 void ExpectSame(const ControlLearnerOptions& options) {
   const Differences most = Compare(options);
-  EXPECT_LT(most.critics, 2e-6);
-  EXPECT_LT(most.averages, 2e-6);
+  const double mixed = options.agent.mixer == MixerKind::kAnderson ? 2e-7 * most.size : 0;
+  EXPECT_LT(most.critics, 2e-6 + mixed);
+  EXPECT_LT(most.averages, 2e-6 + mixed);
   EXPECT_LT(most.actor, 2e-6);
-  EXPECT_LT(most.report, 1e-5);
+  EXPECT_LT(most.report, 1e-5 + mixed);
   EXPECT_LT(most.temperature, 1e-8);
   EXPECT_LT(most.alpha, options.agent.mixer == MixerKind::kRaa ? 2e-6 : 2e-3);
 }
@@ -164,7 +169,7 @@ std::vector<std::byte> BytesAfter(const ControlLearnerOptions& options, int upda
 
 TEST(FullControlLearner, GivesTheSameBytesForAnyNumberOfThreads) {
   const std::vector<ControlLearnerOptions> kinds = AllKinds();
-  for (std::size_t k = 0; k < kinds.size(); k += 9) {  // some of each algorithm, mixer and window
+  for (std::size_t k = 0; k < kinds.size(); k += 3) {  // of each algorithm, mixer and window
     ControlLearnerOptions options = kinds[k];
     options.batch = 150;  // more than go through a network at once
     options.agent.weights.batch = 300;
@@ -236,6 +241,39 @@ TEST(ControlLearner, RefusesStatesOfOtherOptions) {
       const bool spaced = other.control.window == WindowKind::kSpaced;
       other.control.window = spaced ? WindowKind::kConsecutive : WindowKind::kSpaced;
     });
+  }
+}
+
+// Errors of opposite signs do not cancel.
+TEST(ControlCritics, PrioritiesAreTheMeanSizesOfBothErrors) {
+  constexpr std::size_t kCount = 8;  // the batch
+  const ControlRun run(SmallControl());
+  ControlCritics critics(run.options.Critics(), run.plans.critic);
+  RandomStream random(1, "pairs");
+  std::vector<float> states(kCount * control_run_test::kObserved);
+  std::vector<float> actions(kCount * control_run_test::kElements);
+  random.FillUniform(states, -1, 1);
+  random.FillUniform(actions, -1, 1);
+  const StateActions pairs = {kCount, states, actions};
+
+  CriticValues values(run.plans.critic, 1);
+  std::vector<CriticSet> alone;
+  for (const Parameters& critic : critics.critics()) {
+    alone.emplace_back().emplace_back(run.plans.critic).CopyFrom(critic);
+  }
+  const std::vector<const CriticSet*> sets = {&alone[0], &alone[1]};
+  std::vector<float> found(2 * kCount), targets(kCount);
+  values.Compute(sets, pairs, found);
+  for (std::size_t j = 0; j < kCount; ++j) {
+    const float share = static_cast<float>(j) / 4;  // 0 to 1: between the critics' values
+    targets[j] = found[j] + share * (found[kCount + j] - found[j]);
+  }
+  critics.Learn(pairs, targets, {}, 1);
+  for (std::size_t j = 0; j < kCount; ++j) {
+    const float expected =
+        (std::abs(found[j] - targets[j]) + std::abs(found[kCount + j] - targets[j])) / 2;
+    EXPECT_GT(expected, 0) << "the critics differ";
+    EXPECT_NEAR(critics.errors()[j], expected, 1e-6) << j;
   }
 }
 

@@ -29,9 +29,9 @@ enum class ActorLoss {
 
 // Keys control.*.
 struct ControlOptions {
-  // Which critics the mixer looks at. Consecutive averages are nearly the same network, so their
-  // weights hardly matter; spaced ones differ as much as target networks of DQN do, and their values
-  // of stored pairs can be cached.
+  // Which critics the mixer looks at. Consecutive averages are nearly the same network, so RAA's
+  // weights hardly move the target where it moves slowly, and Stable's become large; spaced ones
+  // differ as much as target networks of DQN do, and their values of stored pairs can be cached.
   WindowKind window = WindowKind::kSpaced;
 
   // τ, by how much the Polyak averages move towards the online networks, above 0, at most 1. Smaller

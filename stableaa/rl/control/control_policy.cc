@@ -82,10 +82,7 @@ void ControlPolicy::ProposeNext(std::span<const float> states, RandomStream& ran
     next_outputs_.resize(count * outputs);
     next_->Forward(parameters_, input, next_outputs_);
     RequireFinite(next_outputs_);
-    noise_.resize(out.actions.size());
-    FillNormal(random, noise_);
-    out.log_densities.resize(count);
-    SampleSquashedGaussian(elements_, next_outputs_, noise_, out.actions, out.log_densities);
+    Sample(next_outputs_, random, out);
     return;
   }
   next_->Forward(*average_, input, out.actions);
@@ -98,6 +95,15 @@ void ControlPolicy::ProposeNext(std::span<const float> states, RandomStream& ran
   }
 }
 
+// Of squashed Gaussians; `out` has room for the actions.
+void ControlPolicy::Sample(std::span<const float> outputs, RandomStream& random,
+                           ProposedActions& out) {
+  noise_.resize(out.actions.size());
+  FillNormal(random, noise_);
+  out.log_densities.resize(out.actions.size() / elements_);
+  SampleSquashedGaussian(elements_, outputs, noise_, out.actions, out.log_densities);
+}
+
 const ProposedActions& ControlPolicy::Propose(std::span<const float> states, RandomStream& random) {
   const Plan& plan = network_->plan();
   const std::size_t count = states.size() / static_cast<std::size_t>(plan.values[0].size());
@@ -107,10 +113,7 @@ const ProposedActions& ControlPolicy::Propose(std::span<const float> states, Ran
   network_->Forward(parameters_, {.count = static_cast<int>(count), .vectors = states}, outputs_);
   RequireFinite(outputs_);
   if (is_gaussian()) {
-    noise_.resize(proposed_.actions.size());
-    FillNormal(random, noise_);
-    proposed_.log_densities.resize(count);
-    SampleSquashedGaussian(elements_, outputs_, noise_, proposed_.actions, proposed_.log_densities);
+    Sample(outputs_, random, proposed_);
   } else {
     proposed_.actions = outputs_;
   }
@@ -138,6 +141,10 @@ void ControlPolicy::MoveAverage(double polyak) {
   if (average_) average_->MoveTowards(parameters_, polyak);
 }
 
+bool ControlPolicy::IsFinite() const {
+  return parameters_.AllFinite() && (!average_ || average_->AllFinite());
+}
+
 void ControlPolicy::Save(ByteWriter& out) const {
   parameters_.Save(out);
   if (average_) average_->Save(out);
@@ -147,7 +154,7 @@ void ControlPolicy::Save(ByteWriter& out) const {
 void ControlPolicy::Load(ByteReader& in) {
   parameters_.Load(in);
   if (average_) average_->Load(in);
-  if (!parameters_.AllFinite() || (average_ && !average_->AllFinite())) {
+  if (!IsFinite()) {
     throw in.Wrong("expected finite weights of the actor");
   }
   optimizer_.Load(in);

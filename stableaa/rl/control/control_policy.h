@@ -64,6 +64,8 @@ class ControlPolicy {
   void MoveAverage(double polyak);
 
   const Parameters& parameters() const { return parameters_; }
+  // Whether all weights, and those of the average, are.
+  bool IsFinite() const;
   std::int64_t updates() const { return optimizer_.steps(); }
   // Multiplications and additions in all passes so far.
   double multiply_adds() const { return multiply_adds_; }
@@ -75,6 +77,7 @@ class ControlPolicy {
 
  private:
   bool is_gaussian() const { return options_.algorithm == AgentAlgorithm::kSac; }
+  void Sample(std::span<const float> outputs, RandomStream& random, ProposedActions& out);
 
   const ControlPolicyOptions options_;
   const std::size_t elements_;

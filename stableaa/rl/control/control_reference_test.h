@@ -206,9 +206,10 @@ inline void ReferenceLearner::Fit(std::size_t begin) {
       values.back().push_back(stored_[i][j]);
     }
   }
-  const double eta = options_.agent.eta.At(0);
-  alpha_ = options_.agent.mixer == MixerKind::kRaa ? RaaWeights(residuals, eta)
-                                                   : StableWeights(residuals, values, eta);
+  const MixerKind mixer = options_.agent.mixer;
+  const double eta = mixer == MixerKind::kAnderson ? 0 : options_.agent.eta.At(0);
+  alpha_ = mixer == MixerKind::kRaa ? RaaWeights(residuals, eta)
+                                    : StableWeights(residuals, values, eta);
 }
 
 // Of the newest members; those before them have none.
@@ -223,7 +224,7 @@ inline Vector ReferenceLearner::AlphaOfMembers() const {
 
 inline void ReferenceLearner::Update(std::int64_t step) {
   const AgentOptions& agent = options_.agent;
-  const bool mixes = agent.mixer == MixerKind::kRaa || agent.mixer == MixerKind::kStable;
+  const bool mixes = agent.mixes();
   const bool fits = mixes && agent.weights.refresh == WeightRefresh::kUpdate;
   std::vector<std::int64_t> ids, more;
   std::vector<float> importance;
@@ -300,9 +301,7 @@ inline double ReferenceLearner::AddSlope(const Critics& set, bool first_only, co
 // Descends the mean of T log π − Q.
 inline void ReferenceLearner::LearnActor(const std::vector<Transition>& batch) {
   const auto n = static_cast<double>(batch.size());
-  const bool mixes =
-      options_.control.actor_loss == ActorLoss::kMixed &&
-      (options_.agent.mixer == MixerKind::kRaa || options_.agent.mixer == MixerKind::kStable);
+  const bool mixes = options_.control.actor_loss == ActorLoss::kMixed && options_.agent.mixes();
   const double beta = mixes ? options_.agent.damping.At(0) : 0;
   const std::vector<Critics> members = Members();
   const Vector alpha = AlphaOfMembers();
@@ -354,7 +353,7 @@ inline void ReferenceLearner::TakeCopy() {
     if (pending_) Join(*pending_);
     pending_ = averages_;
   }
-  const bool mixes = agent.mixer == MixerKind::kRaa || agent.mixer == MixerKind::kStable;
+  const bool mixes = agent.mixes();
   if (!mixes || agent.weights.refresh != WeightRefresh::kSync) return;
   std::vector<std::int64_t> ids;
   sampler_.DrawSample(agent.weights.batch, ids);

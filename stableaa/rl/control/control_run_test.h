@@ -128,8 +128,8 @@ inline std::vector<ControlLearnerOptions> AllKinds() {
   std::vector<ControlLearnerOptions> all;
   for (const AgentAlgorithm algorithm :
        {AgentAlgorithm::kDdpg, AgentAlgorithm::kTd3, AgentAlgorithm::kSac}) {
-    for (const MixerKind mixer :
-         {MixerKind::kSingle, MixerKind::kAverage, MixerKind::kRaa, MixerKind::kStable}) {
+    for (const MixerKind mixer : {MixerKind::kSingle, MixerKind::kAverage, MixerKind::kAnderson,
+                                  MixerKind::kRaa, MixerKind::kStable}) {
       for (const WindowKind window : {WindowKind::kConsecutive, WindowKind::kSpaced}) {
         for (const WeightRefresh refresh : {WeightRefresh::kUpdate, WeightRefresh::kSync}) {
           ControlLearnerOptions options = SmallControl(algorithm);

@@ -47,6 +47,9 @@ class CriticHistory {
   // The newest included.
   int count() const { return static_cast<int>(copies_.size()) + 1; }
 
+  // Whether a copy waits to join.
+  bool has_pending() const { return pending_.has_value(); }
+
   // Call before the average moves.
   void BeforeMove(const CriticSet& average);
   // Call every K updates.

@@ -27,7 +27,7 @@ void ForEachTask(int threads, int count, const Work& work) {
       }
     }
   };
-  if (used == 1) {
+  if (used <= 1) {
     run(0);
   } else {
 #pragma omp parallel for num_threads(used) schedule(static, 1)

@@ -14,8 +14,6 @@ namespace stableaa {
 namespace {
 
 constexpr std::size_t kGroup = 4;
-constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kPrefetched = 4 * kCacheLine;  // the hardware goes on
 
 void Xor(std::span<std::uint8_t> frame, const std::uint8_t* key) {
   for (std::size_t i = 0; i < frame.size(); ++i) frame[i] ^= key[i];
@@ -68,15 +66,6 @@ void ReplaySegment::Close() {
 std::span<const std::uint8_t> ReplaySegment::Blob(std::size_t frame) const {
   const std::size_t begin = frame == 0 ? 0 : ends_[frame - 1];
   return std::span(blobs_).subspan(begin, ends_[frame] - begin);
-}
-
-void ReplaySegment::Prefetch(std::size_t first, std::size_t state) const {
-  if (!action_values_.empty()) __builtin_prefetch(&action_values_[state * actions_.values()]);
-  if (compressed()) return;
-  const std::uint8_t* const frame = &blobs_[first * shape_.frame_bytes];
-  for (std::size_t i = 0; i < std::min(kPrefetched, shape_.frame_bytes); i += kCacheLine) {
-    __builtin_prefetch(frame + i);
-  }
 }
 
 bool ReplaySegment::ReadFrames(std::size_t first, std::size_t count, std::uint8_t* out) const {

@@ -61,10 +61,6 @@ class ReplaySegment {
     return std::span(action_values_).subspan(i * actions_.values(), actions_.values());
   }
 
-  // Asks for what ReadFrames(first, ...) and a reader of action_values(state) will meet first, since
-  // a random place of a large replay is in no cache.
-  void Prefetch(std::size_t first, std::size_t state) const;
-
   // Decodes frames [first, first + count) into count × frame_bytes bytes. Returns false if one is
   // damaged, which the constructor rules out.
   [[nodiscard]] bool ReadFrames(std::size_t first, std::size_t count, std::uint8_t* out) const;

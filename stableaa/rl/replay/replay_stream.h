@@ -83,7 +83,6 @@ class ReplayStream {
     };
     Run state, next;
     std::int64_t next_id = 0;
-    std::span<const float> action_values = {};
 
     std::size_t count() const { return state.count + next.count; }
   };

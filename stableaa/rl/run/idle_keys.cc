@@ -32,6 +32,9 @@ bool IsOf(const RunOptions& run, AgentAlgorithm algorithm) {
 bool IsDqn(const RunOptions& run) { return IsOf(run, AgentAlgorithm::kDqn); }
 bool IsSac(const RunOptions& run) { return IsOf(run, AgentAlgorithm::kSac); }
 
+// Always by Adam.
+bool LearnsTemperature(const RunOptions& run) { return IsSac(run) && !run.control.temperature; }
+
 bool IsAdam(const RunOptions& run) { return run.optimizer.kind == OptimizerKind::kAdam; }
 
 // `keys` have no effect if `idle`, because of the values of the keys `because`.
@@ -74,7 +77,11 @@ const std::vector<Rule>& Rules() {
       {{"control.window"},
        [](Run run) { return run.agent.mixer == MixerKind::kSingle; },
        {"agent.mixer"}},
+      {{"control.window"}, [](Run run) { return run.agent.targets == 1; }, {"agent.targets"}},
       {{"control.actor_loss"}, [](Run run) { return !run.agent.mixes(); }, {"agent.mixer"}},
+      {{"control.actor_loss"},
+       [](Run run) { return !run.agent.targets_need_states(); },
+       {"agent.damping"}},
       {{"agent.target_interval_updates"},
        [](Run run) { return !IsDqn(run) && run.agent.mixer == MixerKind::kSingle; },
        {"agent.mixer"}},
@@ -84,6 +91,14 @@ const std::vector<Rule>& Rules() {
                 run.agent.weights.refresh == WeightRefresh::kUpdate;
        },
        {"control.window", "agent.weights.refresh"}},
+      {{"agent.target_interval_updates"},
+       [](Run run) {
+         return !IsDqn(run) && run.control.window == WindowKind::kConsecutive && !run.agent.mixes();
+       },
+       {"control.window", "agent.mixer"}},
+      {{"agent.target_interval_updates"},
+       [](Run run) { return !IsDqn(run) && run.agent.targets == 1; },
+       {"agent.targets"}},
       {{"agent.targets", "agent.restart", "agent.restart_interval_updates", "agent.restart_growth"},
        [](Run run) { return run.agent.mixer == MixerKind::kSingle; },
        {"agent.mixer"}},
@@ -151,7 +166,7 @@ const std::vector<Rule>& Rules() {
        {"eval.interval_steps"}},
       {{"optimizer.alpha", "optimizer.epsilon_inside"}, IsAdam, {"optimizer.kind"}},
       {{"optimizer.beta1", "optimizer.beta2"},
-       [](Run run) { return !IsAdam(run); },
+       [](Run run) { return !IsAdam(run) && !LearnsTemperature(run); },
        {"optimizer.kind"}},
   };
   return kRules;

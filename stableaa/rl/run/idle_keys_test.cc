@@ -139,6 +139,14 @@ TEST(IdleKeys, OfContinuousControl) {
             "control.window = \"consecutive\" and agent.weights.refresh = \"update\"");
   EXPECT_EQ(why("agent.target_interval_updates", "td3-raa", {"agent.weights.refresh=sync"}), "");
   EXPECT_EQ(why("agent.target_interval_updates", "td3-stable"), "");
+  EXPECT_EQ(why("agent.target_interval_updates", "td3",
+                {"agent.mixer=average", "control.window=consecutive"}),
+            "control.window = \"consecutive\" and agent.mixer = \"average\"");
+  EXPECT_EQ(why("agent.target_interval_updates", "td3", {"agent.mixer=average"}), "");
+  for (const char* const key : {"control.window", "agent.target_interval_updates"}) {
+    EXPECT_EQ(why(key, "td3-stable", {"agent.targets=1"}), "agent.targets = 1") << key;
+  }
+  EXPECT_EQ(why("control.actor_loss", "td3-stable", {"agent.damping=0"}), "agent.damping = 0.0");
   EXPECT_EQ(why("agent.eta", "td3-stable"), "");
   EXPECT_EQ(why("agent.eta", "td3"), "agent.mixer = \"single\"");
 }
@@ -230,7 +238,9 @@ const std::vector<std::pair<std::string, Assignments>>& Agents() {
       {"td3", {"control.target_noise=0"}},
       {"td3-stable", {}},
       {"td3-raa", {"agent.targets=3"}},
+      {"td3-stable", {"agent.targets=1"}},
       {"sac", {}},
+      {"sac", {"optimizer.kind=rmsprop"}},
       {"sac-stable", {"control.temperature=0.2", "agent.targets=3"}},
       {"stable-aa", {"agent.restart_interval_updates=30"}},
       {"dqn", {"exploration.epsilon_steps=0", "agent.loss=squared"}},

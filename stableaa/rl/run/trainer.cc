@@ -398,9 +398,11 @@ void Trainer::EndDiverged(std::int64_t step, const std::string& why) const {
 
 // No reader would accept a file with non-finite weights, and training could not continue.
 void Trainer::RequireFiniteWeights() const {
+  if (agent_->IsFinite()) return;
   for (const float weight : agent_->weights().block()) {
     if (!std::isfinite(weight)) EndDiverged(step_, fmt::format("a weight has become {}", weight));
   }
+  EndDiverged(step_, "a weight of the critics or of an average is not finite");
 }
 
 // Each file is replaced as a whole, the state last. Whatever happens in between, the former state

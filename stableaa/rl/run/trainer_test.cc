@@ -97,7 +97,9 @@ const std::vector<Variant>& Variants() {
       {"sac spaced",
        "sac-stable",
        {"agent.weights.refresh=update", "control.actor_loss=mixed", "replay.compression=lz4"}},
-      {"ddpg", "ddpg", {"control.exploration_noise=linear(0.5, 0, 200)"}},
+      {"ddpg",
+       "ddpg",
+       {"agent.mixer=anderson", "control.exploration_noise=linear(0.5, 0, 200)"}},
       {"scheduled update at once", "raa",
        Scheduled({"train.lookahead_updates=0", "agent.weights.refresh=update"})}};
   return kVariants;
@@ -453,6 +455,41 @@ TEST_F(TrainerTest, BoundsMayDifferAmongElementsAndBeEqual) {
       ASSERT_EQ(step.action_values.size(), 3U);
       EXPECT_EQ(step.action_values[2], 7);
     });
+  }
+}
+
+// Pays so much that gradients are no floats.
+class Jackpot : public Marksman {
+ public:
+  Outcome Step(Action action, RandomStream& random) override {
+    Marksman::Step(action, random);
+    return {.reward = 3e38};
+  }
+};
+
+// In the first update of td3 only critics learn: they alone are not finite then.
+TEST_F(TrainerTest, CriticsThatDivergedAreNotSaved) {
+  RegisterEnvironment({.id = "test/jackpot",
+                       .observation = Space::Floats({2}, {-1}, {1}),
+                       .action = Marksman::Box(),
+                       .max_episode_steps = 10},
+                      [] { return std::make_unique<Jackpot>(); });
+  const fs::path run = folder_ / "run";
+  {
+    const auto trainer =
+        Trainer::Start(run, SmallRunOptions("test/jackpot", "td3",
+                                            {"replay.start=10", "checkpoint.interval_steps=11",
+                                             "eval.interval_steps=0", "env.max_episode_steps=0"}));
+    RunTo(*trainer, 9);
+  }
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto trainer = Trainer::Resume(run);
+    ASSERT_TRUE(trainer);
+    EXPECT_EQ(trainer->step(), 9);
+    const std::string message = MessageOf([&] { trainer->Run(); }, Error::Kind::kWorkFailed);
+    EXPECT_NE(message.find("in step 11, after 1 updates: a weight of the critics or of an average is not finite"),
+              std::string::npos)
+        << message;
   }
 }
 
