@@ -208,8 +208,8 @@ inline void ReferenceLearner::Fit(std::size_t begin) {
   }
   const MixerKind mixer = options_.agent.mixer;
   const double eta = mixer == MixerKind::kAnderson ? 0 : options_.agent.eta.At(0);
-  alpha_ = mixer == MixerKind::kRaa ? RaaWeights(residuals, eta)
-                                    : StableWeights(residuals, values, eta);
+  alpha_ =
+      mixer == MixerKind::kRaa ? RaaWeights(residuals, eta) : StableWeights(residuals, values, eta);
 }
 
 // Of the newest members; those before them have none.

@@ -97,9 +97,7 @@ const std::vector<Variant>& Variants() {
       {"sac spaced",
        "sac-stable",
        {"agent.weights.refresh=update", "control.actor_loss=mixed", "replay.compression=lz4"}},
-      {"ddpg",
-       "ddpg",
-       {"agent.mixer=anderson", "control.exploration_noise=linear(0.5, 0, 200)"}},
+      {"ddpg", "ddpg", {"agent.mixer=anderson", "control.exploration_noise=linear(0.5, 0, 200)"}},
       {"scheduled update at once", "raa",
        Scheduled({"train.lookahead_updates=0", "agent.weights.refresh=update"})}};
   return kVariants;
@@ -487,8 +485,10 @@ TEST_F(TrainerTest, CriticsThatDivergedAreNotSaved) {
     ASSERT_TRUE(trainer);
     EXPECT_EQ(trainer->step(), 9);
     const std::string message = MessageOf([&] { trainer->Run(); }, Error::Kind::kWorkFailed);
-    EXPECT_NE(message.find("in step 11, after 1 updates: a weight of the critics or of an average is not finite"),
-              std::string::npos)
+    EXPECT_NE(
+        message.find(
+            "in step 11, after 1 updates: a weight of the critics or of an average is not finite"),
+        std::string::npos)
         << message;
   }
 }
