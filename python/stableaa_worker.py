@@ -619,7 +619,8 @@ def bounds_within(space):
     up, down = np.float32(math.inf), np.float32(-math.inf)
     with np.errstate(over="ignore"):
         low, high = space.low.astype(np.float32), space.high.astype(np.float32)
-    nearest = low
+    most = np.finfo(np.float32).max
+    nearest = np.where(np.isfinite(space.low), np.clip(low, -most, most), low)
     too_low, too_high = low < space.low, high > space.high
     if space.dtype.kind in "ui":  # NumPy would compare as float64, which does not hold all integers of 64 bits
         exact = np.vectorize(int, otypes=[object])
@@ -644,7 +645,8 @@ class Separate:
         memory.new_game[:] = 0
         for i in np.flatnonzero(mask):
             memory.new_game[i] = self.begin(self.games[i], int(memory.seeds[i]), bool(anew[i]))
-            memory.observations[i] = self.games[i].observation
+            with np.errstate(over="ignore"):  # as in step()
+                memory.observations[i] = self.games[i].observation
 
     def begin(self, game, seed, anew):
         """Wrappers with which not even the first episode begins are a wrong option, not a failure of the work."""
@@ -744,7 +746,8 @@ def step(games, memory):
     results = games.step(memory.actions)
     if os.getpid() != memory.owner:
         os._exit(0)  # a copy that the environment forked and forgot
-    memory.observations[:], memory.rewards[:], memory.terminated[:], memory.truncated[:] = results
+    with np.errstate(over="ignore"):  # stableaa says what is not finite
+        memory.observations[:], memory.rewards[:], memory.terminated[:], memory.truncated[:] = results
     memory.truncated |= memory.anew
     ended = memory.terminated | memory.truncated
     memory.new_game.fill(0)

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,6 +14,11 @@
 #include "stableaa/cli/program_at_work_test.h"
 #include "stableaa/cli/run_program_test.h"
 #include "stableaa/cli/train_runs_test.h"
+#include "stableaa/core/random.h"
+#include "stableaa/nn/parameters.h"
+#include "stableaa/nn/plan.h"
+#include "stableaa/nn/safetensors.h"
+#include "stableaa/nn/spec.h"
 #include "stableaa/rl/run/run_results_test.h"
 
 namespace stableaa::control_commands_test {
@@ -125,6 +132,37 @@ TEST_F(ControlCommands, WeightsOfAnotherBoxAreRefused) {
       Refusal(train + Arguments{"--preset", "td3", "--from", td3} + Sets({"network.hidden=[6,4]"})),
       {"layers.2.weight", "[5, 6]", "[4, 6]"});
   ExpectDone(Train(kSmall + Arguments{"--preset", "ddpg", "--from", td3, "--out", Path("out")}));
+}
+
+// SAC's actor of one element has the shape of a network of values of two actions.
+TEST_F(ControlCommands, ActorsAreNotTakenForNetworksOfValues) {
+  const std::string file = Path("weights.safetensors");
+  Parameters parameters(
+      std::make_shared<const Plan>(MakePlan(ParseSpec("vector(4) linear(6) relu linear(2)"))));
+  RandomStream random(1, "weights");
+  parameters.Initialise(random);
+  const auto write = [&](const WeightsMetadata& metadata) {
+    std::filesystem::remove(file);
+    WriteWeights(file, parameters, metadata);
+  };
+  const Arguments eval = {"eval", file, "--env", "classic/cartpole", "--episodes", "1"};
+  const Arguments train =
+      Arguments{"train", "--env", "classic/cartpole", "--preset", "dqn", "--steps", "5", "--from",
+                file,    "--out", Path("out")} +
+      Sets({"network.hidden=[6]"});
+  write({{"stableaa.preset", "sac"}, {"stableaa.algorithm", "sac"}});
+  ExpectWords(Refusal(eval), {"gives continuous actions (1)", "has 2 actions"});
+  ExpectWords(Refusal(eval + Sets({"agent.algorithm=dqn"})), {"says itself which network"});
+  ExpectWords(Refusal(train),
+              {"expected a network of values", "agent.algorithm = dqn", "an actor"});
+  write({{"stableaa.preset", "dqn"}});
+  ExpectWords(Refusal(eval + Sets({"agent.algorithm=sac"})), {"says itself which network"});
+  EXPECT_EQ(Eval({file, "--env", "classic/cartpole", "--episodes", "1"})["episodes"], 1);
+  // Of another program, which does not say what it is.
+  write({});
+  EXPECT_EQ(Eval({file, "--env", "classic/cartpole", "--episodes", "1"})["episodes"], 1);
+  ExpectWords(Refusal(eval + Sets({"agent.algorithm=sac"})), {"gives continuous actions (1)"});
+  ExpectDone(Stableaa(train));
 }
 
 TEST_F(ControlCommands, FirstWeightsAreWhereTheActorBegins) {

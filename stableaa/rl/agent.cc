@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "stableaa/rl/control/control_agent.h"
 #include "stableaa/rl/value/dqn_agent.h"
 
@@ -27,14 +31,17 @@ std::vector<std::string> PresetsFor(bool continuous) {
 void RequireKindOfActions(const RunOptions& options, const EnvironmentSpec& spec) {
   const bool continuous = spec.action.kind == Space::Kind::kBox;
   if (continuous == IsControl(options)) return;
-  throw BadInput(
-      fmt::format("{} has {} actions ({}), and agents of preset {} (agent.algorithm = {}) {}; "
-                  "presets that fit: "
-                  "{}",
-                  options.train.env, continuous ? "continuous" : "numbered", Describe(spec.action),
-                  options.train.preset, NameOf(options.agent.algorithm),
-                  continuous ? "choose among numbered ones" : "need continuous ones",
-                  fmt::join(PresetsFor(continuous), ", ")));
+  // A preset's algorithm may have been set to another.
+  const std::vector<std::string> others = PresetsFor(!continuous);
+  const bool is_presets = std::ranges::find(others, options.train.preset) != others.end();
+  const std::string algorithm =
+      fmt::format("agent.algorithm = {}", NameOf(options.agent.algorithm));
+  throw BadInput(fmt::format(
+      "{} has {} actions ({}), and agents of {} {}; presets that fit: {}", options.train.env,
+      continuous ? "continuous" : "numbered", Describe(spec.action),
+      is_presets ? fmt::format("preset {} ({})", options.train.preset, algorithm) : algorithm,
+      continuous ? "choose among numbered ones" : "need continuous ones",
+      fmt::join(PresetsFor(continuous), ", ")));
 }
 
 }  // namespace

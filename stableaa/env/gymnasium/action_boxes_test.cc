@@ -120,6 +120,10 @@ TEST_F(Bridge, AnElementWithoutAnyChoiceIsAlwaysItsBound) {
   const Arrived arrived = Send(*env, {.25F, .1F, .5F});
   EXPECT_EQ(arrived.at_low, (Floats{1, 1, 0}));
   EXPECT_EQ(arrived.action[2], .5F);
+  const auto beyond = Faulty("BeyondFloats");
+  constexpr float kMost = std::numeric_limits<float>::max();
+  EXPECT_EQ(LowsOf(beyond->spec().action), (Floats{0, kMost}));
+  EXPECT_EQ(HighsOf(beyond->spec().action), (Floats{1, kMost}));
 }
 
 TEST_F(Bridge, IntegersAreTheNearestOnes) {

@@ -306,6 +306,13 @@ class ZeroWidth(ShowsItsAction):
         super().__init__(spaces.Box(np.array([0.25, 0.1, -1.0]), np.array([0.25, 0.1 + 1e-12, 1.0]), dtype=np.float64))
 
 
+class BeyondFloats(ShowsItsAction):
+    """The second element is beyond all floats."""
+
+    def __init__(self):
+        super().__init__(spaces.Box(np.array([0.0, 1e39]), np.array([1.0, 2e39]), dtype=np.float64))
+
+
 class TwoByThree(ShowsItsAction):
     def __init__(self):
         high = np.arange(1, 7, dtype=np.float32).reshape(2, 3)

@@ -28,7 +28,8 @@ void ControlAgent::RequireFits(const RunOptions& options, const EnvironmentSpec&
   const ObservationLayout layout(spec);
   if (!layout.input().is_vector()) {
     throw BadInput(fmt::format(
-        "{} shows pictures ({}); agents with continuous actions take vectors of numbers",
+        "{} shows pictures ({}); agents with continuous actions take vectors of numbers, which "
+        "Gymnasium's wrapper FlattenObservation makes (env.wrappers)",
         options.train.env, Describe(spec.observation)));
   }
   (void)ControlPlans(options.agent, layout, Elements(spec));
@@ -99,7 +100,7 @@ void ControlAgent::Explore(std::int64_t step, const Observations& observations,
   for (float& noise : noise_) {
     noise = static_cast<float>(kept * static_cast<double>(noise) + fresh * random.Normal());
   }
-  if (options_.agent.algorithm == AgentAlgorithm::kSac) {
+  if (is_gaussian()) {
     SampleSquashedGaussian(elements_, outputs, noise_, actions_, log_densities_);
     return;
   }

@@ -58,8 +58,9 @@ class ControlAgent : public ReplayAgent {
             const RunPosition& position) override;
 
  private:
-  bool is_gaussian() const { return options_.agent.algorithm == AgentAlgorithm::kSac; }
+  bool is_gaussian() const { return IsGaussian(options_.agent.algorithm); }
   void Explore(std::int64_t step, const Observations& observations, RandomStream& random);
+
   const std::size_t elements_;  // of an action
   const ControlPlans plans_;
   ControlLearner learner_;

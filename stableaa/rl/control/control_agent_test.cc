@@ -315,7 +315,7 @@ TEST(ControlAgent, StopsAfterARewardThatIsNotANumber) {
   }
 }
 
-TEST(ControlAgent, StopsWhenItsActionIsNotANumber) {
+TEST(ControlAgent, StopsWhenTheActorGivesNaN) {
   for (const std::string preset : {"ddpg", "td3", "sac"}) {
     Play play(Options(preset));
     Parameters diverged(ControlAgent::PlanFor(Options(preset), play.environment->spec()));
@@ -323,7 +323,7 @@ TEST(ControlAgent, StopsWhenItsActionIsNotANumber) {
     play.agent->StartFrom(diverged);
     play.Steps(40);  // at random
     EXPECT_EQ(MessageOf([&] { play.Act(); }, Error::Kind::kWorkFailed),
-              "element 0 of the actor's action is nan: it has diverged");
+              "output 0 of the actor is nan: it has diverged");
   }
 }
 

@@ -37,10 +37,12 @@ TEST(ControlAllocations, AreCounted) {
 
 TEST(ControlAllocations, AreNoneInASteadyUpdate) {
   for (ControlLearnerOptions options : AllKinds()) {
-    for (const bool guarded : {false, true}) {
-      options.agent.weights.safeguard = guarded;
-      EXPECT_EQ(CountUpdates(options, 40), 0) << NameOf(options);
-    }
+    EXPECT_EQ(CountUpdates(options, 40), 0) << NameOf(options);
+    options.agent.weights.safeguard = true;
+    options.control.actor_loss = ActorLoss::kMixed;
+    EXPECT_EQ(CountUpdates(options, 40), 0) << NameOf(options) << ", guarded, mixed";
+    options.replay.prioritized = true;
+    EXPECT_EQ(CountUpdates(options, 40), 0) << NameOf(options) << ", prioritised";
   }
 }
 

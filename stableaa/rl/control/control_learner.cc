@@ -133,6 +133,7 @@ ControlReport ControlLearner::Update(std::int64_t step) {
 }
 
 void ControlLearner::Draw(std::int64_t step) {
+  targets_.clear();  // of the batch before
   sampler_.DrawBatch(options_.batch, step, ids_, importance_);
   if (const int more = options_.drawn() - options_.batch; more > 0) {
     sampler_.DrawSample(more, sample_ids_);
@@ -247,7 +248,7 @@ void ControlLearner::LearnActor(std::int64_t step) {
       std::span(drawn_.states).first(drawn_.states.size() / drawn_.count() * batch);
   const ProposedActions& proposed = policy_.Propose(states, noise_random_);
   const StateActions pairs = {batch, states, proposed.actions};
-  const bool is_gaussian = options_.agent.algorithm == AgentAlgorithm::kSac;
+  const bool is_gaussian = IsGaussian(options_.agent.algorithm);
   const SlopeOf of = is_gaussian ? SlopeOf::kSmaller : SlopeOf::kFirst;
   const bool mixes = options_.control.actor_loss == ActorLoss::kMixed && options_.agent.mixes();
   const double beta = mixes ? options_.agent.BetaAt(step) : 0;
@@ -384,7 +385,7 @@ void ControlLearner::Load(ByteReader& in) {
   ExpectCount(in, "critics that the mixer looks at", static_cast<std::uint64_t>(members),
               static_cast<std::uint64_t>(history_.count()));
   const bool learns_temperature =
-      options_.agent.algorithm == AgentAlgorithm::kSac && !options_.control.temperature;
+      IsGaussian(options_.agent.algorithm) && !options_.control.temperature;
   ExpectCount(in, "steps of the temperature",
               static_cast<std::uint64_t>(learns_temperature ? moves : 0),
               static_cast<std::uint64_t>(temperature_.steps()));

@@ -122,6 +122,13 @@ TEST(ControlLearner, LetsTheActorClimbTheMixedCritics) {
   });
 }
 
+TEST(ControlLearner, BoundsTheErrorsOfCritics) {
+  ExpectSameWith("huber", [](ControlLearnerOptions& options) {
+    options.agent.loss = LossKind::kHuber;
+    options.agent.huber_delta = .3;
+  });
+}
+
 TEST(ControlLearner, MovesTheActorAndTheAveragesAfterTheDelay) {
   for (const int delay : {1, 3}) {
     ExpectSameWith("delay", [delay](ControlLearnerOptions& options) {

@@ -82,11 +82,13 @@ void ControlOptions::Validate() const {
 
 bool IsControl(AgentAlgorithm algorithm) { return algorithm != AgentAlgorithm::kDqn; }
 
+bool IsGaussian(AgentAlgorithm algorithm) { return algorithm == AgentAlgorithm::kSac; }
+
 int CriticCount(AgentAlgorithm algorithm) { return algorithm == AgentAlgorithm::kDdpg ? 1 : 2; }
 
 NetworkSpec ActorSpec(const AgentOptions& options, int observation, int action) {
   const InputSpec input = VectorInput(observation);
-  if (options.algorithm == AgentAlgorithm::kSac) return WithEnd(options, input, Linear(2 * action));
+  if (IsGaussian(options.algorithm)) return WithEnd(options, input, Linear(2 * action));
   NetworkSpec spec = WithEnd(options, input, Linear(action));
   spec.layers.push_back(Tanh());
   spec.Validate();

@@ -77,6 +77,8 @@ void Describe(Config& config, ControlOptions& options);
 
 // Whether the algorithm has continuous actions.
 bool IsControl(AgentAlgorithm algorithm);
+// Whether its actor is a squashed Gaussian, with a temperature.
+bool IsGaussian(AgentAlgorithm algorithm);
 // Critics that learn side by side: one for DDPG, otherwise two.
 int CriticCount(AgentAlgorithm algorithm);
 

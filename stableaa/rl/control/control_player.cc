@@ -48,15 +48,17 @@ std::span<const float> ControlPlayer::Outputs(const Parameters& parameters,
     gatherer_.Add(encoded);
   }
   network_->Forward(parameters, gatherer_.Input(0, num_envs_), outputs_);
+  // Here and not of actions: tanh makes 1 of infinity.
+  const std::size_t width = outputs_.size() / static_cast<std::size_t>(num_envs_);
+  for (std::size_t k = 0; k < outputs_.size(); ++k) {
+    if (std::isfinite(outputs_[k])) continue;
+    throw WorkFailed(
+        fmt::format("output {} of the actor is {}: it has diverged", k % width, outputs_[k]));
+  }
   return outputs_;
 }
 
 Actions ControlPlayer::ToEnvironment(std::span<const float> unit) {
-  for (std::size_t i = 0; i < unit.size(); ++i) {
-    if (std::isfinite(unit[i])) continue;
-    throw WorkFailed(fmt::format("element {} of the actor's action is {}: it has diverged",
-                                 i % box_.size(), unit[i]));
-  }
   for (std::size_t begin = 0; begin < unit.size(); begin += box_.size()) {
     box_.ToEnvironment(unit.subspan(begin, box_.size()),
                        std::span(actions_).subspan(begin, box_.size()));

@@ -32,14 +32,12 @@ class ControlPlayer : public Player {
               RandomStream& random) override;
 
   // The network's outputs for the observations, num_envs × outputs. Valid until the next call.
+  // Throws WorkFailed if one is not finite.
   std::span<const float> Outputs(const Parameters& parameters, const Observations& observations);
 
   // Turns actions in [−1, 1], num_envs × elements, into the environments'. Valid until the next
-  // call. Throws WorkFailed if one is not finite.
+  // call.
   Actions ToEnvironment(std::span<const float> unit);
-
-  const ActionBox& box() const { return box_; }
-  int num_envs() const { return num_envs_; }
 
  private:
   const ObservationLayout layout_;

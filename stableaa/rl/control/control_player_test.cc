@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -93,7 +94,19 @@ TEST(ControlPlayer, StopsWhenTheActorHasDiverged) {
   const Parameters parameters = Summing(plan, {1, std::numeric_limits<float>::quiet_NaN()});
   EXPECT_EQ(MessageOf([&] { player.Play(parameters, {.floats = kSeen}, 0, random); },
                       Error::Kind::kWorkFailed),
-            "element 1 of the actor's action is nan: it has diverged");
+            "output 1 of the actor is nan: it has diverged");
+}
+
+// Although its action, tanh of it, is a number.
+TEST(ControlPlayer, StopsWhenAMeanIsInfinite) {
+  const auto plan = PlanOf("vector(2) linear(4)");
+  ControlPlayer player(plan, World(), kEnvs);
+  RandomStream random(1, "player");
+  Parameters parameters(plan);
+  std::ranges::fill(parameters.block(), std::numeric_limits<float>::max());
+  EXPECT_EQ(MessageOf([&] { player.Play(parameters, {.floats = kSeen}, 0, random); },
+                      Error::Kind::kWorkFailed),
+            "output 0 of the actor is inf: it has diverged");
 }
 
 TEST(ControlPlayer, KnowsActorsByTheirEnds) {

@@ -76,7 +76,7 @@ class ControlPolicy {
   void Load(ByteReader& in);
 
  private:
-  bool is_gaussian() const { return options_.algorithm == AgentAlgorithm::kSac; }
+  bool is_gaussian() const { return IsGaussian(options_.algorithm); }
   void Sample(std::span<const float> outputs, RandomStream& random, ProposedActions& out);
 
   const ControlPolicyOptions options_;

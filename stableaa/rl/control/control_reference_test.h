@@ -271,12 +271,15 @@ inline void ReferenceLearner::Join(const Critics& copy) {
 inline void ReferenceLearner::LearnCritics(const std::vector<Transition>& batch,
                                            const Vector& targets) {
   const auto n = static_cast<double>(batch.size());
+  const bool is_huber = options_.agent.loss == LossKind::kHuber;
+  const double delta = options_.agent.huber_delta;
   for (std::size_t c = 0; c < critics_.size(); ++c) {
     Mlp gradients = critics_[c].Zeros();
     for (std::size_t j = 0; j < batch.size(); ++j) {
       const auto trace = critics_[c].Trace(Joined(batch[j].state, batch[j].action));
       const double error = trace.back()[0] - targets[j];
-      critics_[c].Backward(trace, {2 * batch[j].importance * error / n}, gradients);
+      const double slope = is_huber ? std::clamp(error, -delta, delta) : 2 * error;
+      critics_[c].Backward(trace, {batch[j].importance * slope / n}, gradients);
       ends_met_ += batch[j].discount != options_.agent.discount;
     }
     optimizers_[c].Step(gradients, critics_[c]);

@@ -29,20 +29,18 @@ std::uint64_t CriticHistory::Bytes(const CriticHistoryOptions& options, const Pl
   if (options.members == 1) return 0;
   return static_cast<std::uint64_t>(options.members) *
          (static_cast<std::uint64_t>(critics) * plan.parameters * sizeof(float) +
-          static_cast<std::uint64_t>(options.cached_states) *
-              (sizeof(float) + sizeof(std::uint32_t)));
+          static_cast<std::uint64_t>(options.cached_states) * sizeof(CachedValue));
 }
 
 CriticHistory::Copy CriticHistory::NewCopy(const CriticSet& average) {
   Copy copy;
   if (spare_.empty()) {
     for (std::size_t c = 0; c < average.size(); ++c) copy.critics.emplace_back(plan_);
-    copy.tags.resize(static_cast<std::size_t>(options_.cached_states));
-    copy.values.resize(copy.tags.size());
+    copy.cache.resize(static_cast<std::size_t>(options_.cached_states));
   } else {
     copy = std::move(spare_.back());
     spare_.pop_back();
-    std::ranges::fill(copy.tags, 0);
+    std::ranges::fill(copy.cache, CachedValue());
   }
   for (std::size_t c = 0; c < average.size(); ++c) copy.critics[c].CopyFrom(average[c]);
   return copy;
@@ -78,36 +76,34 @@ std::span<const CriticSet* const> CriticHistory::Members(const CriticSet& averag
 void CriticHistory::StoredValues(const CriticSet& average, const StateActions& pairs,
                                  std::span<const std::int64_t> ids, std::span<float> out) {
   if (options_.cached_states == 0) return values_.Compute(Members(average), pairs, out);
+  places_.clear();
+  for (const std::int64_t id : ids) places_.push_back(PlaceOf(id));
   for (std::size_t i = 0; i < copies_.size(); ++i) {
-    StoredValuesOf(copies_[i], pairs, ids, out.subspan(i * pairs.count, pairs.count));
+    StoredValuesOf(copies_[i], pairs, out.subspan(i * pairs.count, pairs.count));
   }
   const CriticSet* const newest = &average;
   values_.Compute({&newest, 1}, pairs, out.subspan(copies_.size() * pairs.count, pairs.count));
 }
 
-std::size_t CriticHistory::PlaceOf(std::int64_t id) const {
-  return static_cast<std::size_t>(id % options_.cached_states);
-}
-
-std::uint32_t CriticHistory::TagOf(std::int64_t id) const {
-  return static_cast<std::uint32_t>(id / options_.cached_states + 1);
+CriticHistory::Place CriticHistory::PlaceOf(std::int64_t id) const {
+  return {.index = static_cast<std::size_t>(id % options_.cached_states),
+          .tag = static_cast<std::uint32_t>(id / options_.cached_states + 1)};
 }
 
 void CriticHistory::Remember(int i, std::int64_t id, float value) {
   if (options_.cached_states == 0) return;
-  Copy& copy = copies_[static_cast<std::size_t>(i)];
-  copy.tags[PlaceOf(id)] = TagOf(id);
-  copy.values[PlaceOf(id)] = value;
+  const Place place = PlaceOf(id);
+  copies_[static_cast<std::size_t>(i)].cache[place.index] = {.tag = place.tag, .value = value};
 }
 
-void CriticHistory::StoredValuesOf(Copy& copy, const StateActions& pairs,
-                                   std::span<const std::int64_t> ids, std::span<float> out) {
+void CriticHistory::StoredValuesOf(Copy& copy, const StateActions& pairs, std::span<float> out) {
   misses_.clear();
   states_.clear();
   actions_.clear();
-  for (std::size_t j = 0; j < ids.size(); ++j) {
-    if (copy.tags[PlaceOf(ids[j])] == TagOf(ids[j])) {
-      out[j] = copy.values[PlaceOf(ids[j])];
+  for (std::size_t j = 0; j < places_.size(); ++j) {
+    const CachedValue& cached = copy.cache[places_[j].index];
+    if (cached.tag == places_[j].tag) {
+      out[j] = cached.value;
       continue;
     }
     misses_.push_back(j);
@@ -121,10 +117,9 @@ void CriticHistory::StoredValuesOf(Copy& copy, const StateActions& pairs,
   for (std::size_t k = 0; k < misses_.size(); ++k) {
     const std::size_t j = misses_[k];
     out[j] = missing_[k];
-    copy.tags[PlaceOf(ids[j])] = TagOf(ids[j]);
-    copy.values[PlaceOf(ids[j])] = missing_[k];
+    copy.cache[places_[j].index] = {.tag = places_[j].tag, .value = missing_[k]};
   }
-  counts_.asked += static_cast<std::int64_t>(ids.size());
+  counts_.asked += static_cast<std::int64_t>(places_.size());
   counts_.computed += static_cast<std::int64_t>(misses_.size());
 }
 

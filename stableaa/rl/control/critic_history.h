@@ -79,19 +79,27 @@ class CriticHistory {
   void Load(ByteReader& in, const CriticSet& like);
 
  private:
-  struct Copy {
-    CriticSet critics;
-    // Of the state in place id % cached_states: id / cached_states + 1, or 0 for none.
-    std::vector<std::uint32_t> tags = {};
-    std::vector<float> values = {};
+  struct CachedValue {
+    std::uint32_t tag = 0;  // of the state; 0: none
+    float value = 0;
   };
 
-  std::size_t PlaceOf(std::int64_t id) const;
-  std::uint32_t TagOf(std::int64_t id) const;
+  struct Copy {
+    CriticSet critics;
+    std::vector<CachedValue> cache = {};
+  };
+
+  // Where a copy's cache has the value of a state, and its tag there.
+  struct Place {
+    std::size_t index;
+    std::uint32_t tag;
+  };
+
+  Place PlaceOf(std::int64_t id) const;
   Copy NewCopy(const CriticSet& average);
   void Join(Copy copy);
-  void StoredValuesOf(Copy& copy, const StateActions& pairs, std::span<const std::int64_t> ids,
-                      std::span<float> out);
+  // Of the states in places_.
+  void StoredValuesOf(Copy& copy, const StateActions& pairs, std::span<float> out);
 
   const CriticHistoryOptions options_;
   const std::shared_ptr<const Plan> plan_;
@@ -102,6 +110,7 @@ class CriticHistory {
   std::vector<const CriticSet*> members_;
   Counts counts_;
 
+  std::vector<Place> places_;
   std::vector<std::size_t> misses_;
   std::vector<float> states_, actions_, missing_;  // of the misses
 };

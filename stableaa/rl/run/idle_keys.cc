@@ -30,7 +30,7 @@ bool IsOf(const RunOptions& run, AgentAlgorithm algorithm) {
 }
 
 bool IsDqn(const RunOptions& run) { return IsOf(run, AgentAlgorithm::kDqn); }
-bool IsSac(const RunOptions& run) { return IsOf(run, AgentAlgorithm::kSac); }
+bool IsSac(const RunOptions& run) { return IsGaussian(run.agent.algorithm); }
 
 // Always by Adam.
 bool LearnsTemperature(const RunOptions& run) { return IsSac(run) && !run.control.temperature; }
@@ -74,6 +74,9 @@ const std::vector<Rule>& Rules() {
       {{"control.target_noise_clip"},
        [](Run run) { return run.control.target_noise == 0; },
        {"control.target_noise"}},
+      {{"control.noise_correlation"},
+       [](Run run) { return !IsSac(run) && run.control.exploration_noise.is_zero(); },
+       {"control.exploration_noise"}},
       {{"control.window"},
        [](Run run) { return run.agent.mixer == MixerKind::kSingle; },
        {"agent.mixer"}},

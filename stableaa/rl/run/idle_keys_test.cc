@@ -126,6 +126,8 @@ TEST(IdleKeys, OfContinuousControl) {
   EXPECT_EQ(why("control.exploration_noise", "ddpg"), "");
   EXPECT_EQ(why("control.exploration_noise", "sac"), "agent.algorithm = \"sac\"");
   EXPECT_EQ(why("control.noise_correlation", "sac"), "");
+  EXPECT_EQ(why("control.noise_correlation", "td3", {"control.exploration_noise=0"}),
+            "control.exploration_noise = 0.0");
   EXPECT_EQ(why("control.first_temperature", "sac"), "");
   EXPECT_EQ(why("control.temperature", "td3"), "agent.algorithm = \"td3\"");
   EXPECT_EQ(why("control.target_entropy", "sac", {"control.temperature=0.2"}),

@@ -27,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Metadata of weights files.
+constexpr const char* kPresetNote = "stableaa.preset";
 constexpr const char* kAlgorithmNote = "stableaa.algorithm";  // not of dqn
 constexpr const char* kKwargsNote = "stableaa.env.kwargs";
 constexpr const char* kWrappersNote = "stableaa.env.wrappers";  // one per line
@@ -117,7 +118,8 @@ void RequireUsable(const std::string& setting, const SavedAgentSource& source,
     throw BadInput(fmt::format("{}: the network is the run's, as {} says", Shorten(setting),
                                ShownPath(source.path / "config.toml")));
   }
-  if (DescribesNetwork(file)) {
+  const bool names_algorithm = setting.starts_with("agent.algorithm");
+  if (names_algorithm ? IsActor(file.metadata).has_value() : DescribesNetwork(file)) {
     throw BadInput(
         fmt::format("{}: {} says itself which network it is of", Shorten(setting), file.name));
   }
@@ -188,10 +190,10 @@ std::string InputText(const InputSpec& input) {
 
 bool EndsInTanh(const Plan& plan) { return plan.steps.back().activation == Activation::kTanh; }
 
-std::string OutputText(const Plan& plan, bool continuous) {
-  if (continuous) return fmt::format("{} outputs", plan.outputs());
-  if (EndsInTanh(plan)) return fmt::format("continuous actions ({})", plan.outputs());
-  return fmt::format("values of {} actions", plan.outputs());
+std::string OutputText(const Plan& plan, bool is_actor) {
+  if (!is_actor) return fmt::format("values of {} actions", plan.outputs());
+  return fmt::format("continuous actions ({})",
+                     EndsInTanh(plan) ? plan.outputs() : plan.outputs() / 2);
 }
 
 // The network that the file describes, or else the one that the options give in their environment.
@@ -278,7 +280,7 @@ void SavedAgent::TakeWeights(const KeptWeights& kept) {
 
 WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step) {
   WeightsMetadata metadata = {{"stableaa.env", options.train.env},
-                              {"stableaa.preset", options.train.preset},
+                              {kPresetNote, options.train.preset},
                               {"stableaa.seed", std::to_string(options.train.seed)},
                               {"stableaa.step", std::to_string(step)}};
   if (IsControl(options.agent.algorithm)) {
@@ -294,6 +296,13 @@ WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step) {
     metadata[kWrappersNote] = fmt::format("{}", fmt::join(env.wrappers, "\n"));
   }
   return metadata;
+}
+
+std::optional<bool> IsActor(const WeightsMetadata& metadata) {
+  const auto noted = metadata.find(kAlgorithmNote);
+  if (noted != metadata.end()) return IsControlName(noted->second);
+  if (metadata.contains(kPresetNote)) return false;
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> StepOf(const WeightsMetadata& metadata) {
@@ -327,12 +336,14 @@ void SavedAgent::CheckFit(const EnvironmentSpec& spec) const {
   const Plan& plan = parameters().plan();
   const InputSpec seen = ObservationLayout(spec).input();
   const bool continuous = spec.action.kind == Space::Kind::kBox;
-  const bool acts = continuous ? IsActorFor(plan, ActionBox(spec).size())
-                               : plan.outputs() == spec.action.n && !EndsInTanh(plan);
+  // The shape does not tell SAC's actor from a network of values.
+  const bool is_actor = EndsInTanh(plan) || IsControl(options_.agent.algorithm);
+  const bool acts = is_actor == continuous && (continuous ? IsActorFor(plan, ActionBox(spec).size())
+                                                          : plan.outputs() == spec.action.n);
   if (plan.spec.input == seen && acts) return;
   throw BadInput(fmt::format("{}: the network takes {} and gives {}, but {} shows {} and has {}",
                              weights_file_.string(), InputText(plan.spec.input),
-                             OutputText(plan, continuous), spec.id, InputText(seen),
+                             OutputText(plan, is_actor), spec.id, InputText(seen),
                              continuous ? fmt::format("continuous actions ({})", spec.action.size())
                                         : fmt::format("{} actions", spec.action.n)));
 }

@@ -39,6 +39,10 @@ EnvironmentOptions EvaluationEnvironment(const RunOptions& options);
 // continuous, agent.algorithm.
 WeightsMetadata DescribeWeights(const RunOptions& options, std::int64_t step);
 
+// Whether the weights are those of an actor, not of a network of values; nullopt if the metadata do
+// not tell, as those of other programs.
+std::optional<bool> IsActor(const WeightsMetadata& metadata);
+
 // The step in such metadata, if they have one.
 std::optional<std::int64_t> StepOf(const WeightsMetadata& metadata);
 

@@ -125,6 +125,16 @@ nlohmann::ordered_json DescribeFirst(const FirstWeights& first) {
   return from;
 }
 
+// The shape does not tell SAC's actor from a network of values.
+void RequireSameKind(const FirstWeights& first, AgentAlgorithm algorithm) {
+  const std::optional<bool> is_actor = IsActor(first.metadata());
+  if (!is_actor || *is_actor == IsControl(algorithm)) return;
+  constexpr const char *kActor = "an actor", *kValues = "a network of values";
+  throw BadInput(fmt::format("{}: expected {}, as agent.algorithm = {} learns, found {}",
+                             ShownPath(first.file()), *is_actor ? kValues : kActor,
+                             NameOf(algorithm), *is_actor ? kActor : kValues));
+}
+
 void WarnOfStatistics(const RunOptions& options) {
   for (const WrapperCall& call : ParseWrappers(options.env.wrappers)) {
     if (!call.is_called_normalize()) continue;
@@ -162,7 +172,10 @@ std::unique_ptr<Trainer> Trainer::Start(const std::filesystem::path& directory,
   const RunOptions checked = Checked(options);
   std::unique_ptr<Environment> environment = MakeTrainingEnvironment(checked);
   std::optional<FirstWeights> first;
-  if (from) first.emplace(*from, AgentPlan(checked, environment->spec()));
+  if (from) {
+    first.emplace(*from, AgentPlan(checked, environment->spec()));
+    RequireSameKind(*first, checked.agent.algorithm);
+  }
   const AgentMemory memory = EstimateAgentMemory(checked, environment->spec());
   RequireRoomFor(memory);
   RunDirectory made = RunDirectory::Create(directory);

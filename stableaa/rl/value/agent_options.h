@@ -101,7 +101,7 @@ struct AgentOptions {
 
   // m, the number of target networks that every mixer but kSingle looks at, 1 to 64; fewer until
   // that many exist. Each takes the memory of a network and of its values (replay.size × actions
-  // floats).
+  // floats), or where actions are continuous of its critics and up to 8 bytes × replay.size.
   int targets = 5;
 
   // β, the share of the mixed Q itself in the target, the rest being the mixed backups; 0 (backups
