@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stableaa/base/files/atomic_file.h"
+#include "stableaa/base/files/directories.h"
 #include "stableaa/base/machine.h"
 #include "stableaa/base/terminal/log.h"
 #include "stableaa/base/text/plain_text.h"
