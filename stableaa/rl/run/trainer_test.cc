@@ -391,7 +391,7 @@ class Marksman : public Simulation {
  public:
   static Space Box() { return Space::Floats({3, 1}, {-5, 0, 7}, {-1, 100, 7}); }
 
-  void Reset(RandomStream& random) override { Draw(random); }
+  void Reset(RandomStream& random) override { Place(random); }
   Outcome Step(Action action, RandomStream& random) override {
     const Space box = Box();
     double squares = 0;
@@ -402,7 +402,7 @@ class Marksman : public Simulation {
       const double unit = 2 * static_cast<double>((value - low) / (high - low)) - 1;
       squares += std::pow(unit - static_cast<double>(goals_[i]), 2) / 2;
     }
-    Draw(random);
+    Place(random);
     return {.reward = 1 - squares};
   }
   // Of pictures, nothing.
@@ -417,7 +417,7 @@ class Marksman : public Simulation {
   }
 
  private:
-  void Draw(RandomStream& random) {
+  void Place(RandomStream& random) {
     for (float& goal : goals_) goal = static_cast<float>(random.Uniform(-.8, .8));
   }
 
